@@ -1,0 +1,5 @@
+"""Diagnostics: the model, the registry of codes, and one renderer per output format."""
+
+from sparkc.diagnostics.model import Diagnostic, Related, Report, Severity
+
+__all__ = ["Diagnostic", "Related", "Report", "Severity"]

@@ -1,0 +1,1 @@
+"""Fabric topologies: which environment wires the ranks together. One file per topology."""

@@ -1,0 +1,1 @@
+"""Document → Inventory: the nodes, their fabric, and what they have in common."""

@@ -1,0 +1,1 @@
+"""Recipe × Inventory → Plan: nodes, ranks, environment layers, mounts and mods."""
