@@ -7,11 +7,11 @@ the line, rule, flag or default behind it. Stages pass traced values on; only th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from sparkc.reading.source import Span
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)  # noqa: PLC0105 - T reads better than T_co everywhere
 U = TypeVar("U")
 
 
@@ -62,7 +62,7 @@ class Traced(Generic[T]):
     origin: Origin
     overrode: Traced[T] | None = None
 
-    def over(self, other: Traced[T] | None) -> Traced[T]:
+    def over(self, other: Traced[Any] | None) -> Traced[T]:
         """Return this value with the record that it replaced ``other``."""
         return self if other is None else replace(self, overrode=other)
 

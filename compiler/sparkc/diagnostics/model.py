@@ -44,19 +44,37 @@ class Report:
         self._seen: dict[Diagnostic, None] = {}
 
     def error(
-        self, code: str, message: str, span: Span | None = None, *, hint: str | None = None, related: Iterable[Related] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str | None = None,
+        related: Iterable[Related] = (),
     ) -> None:
         """Record an error; see :class:`Diagnostic` for the fields."""
         self.add(Diagnostic(code, Severity.ERROR, message, span, hint, tuple(related)))
 
     def warning(
-        self, code: str, message: str, span: Span | None = None, *, hint: str | None = None, related: Iterable[Related] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str | None = None,
+        related: Iterable[Related] = (),
     ) -> None:
         """Record a warning."""
         self.add(Diagnostic(code, Severity.WARNING, message, span, hint, tuple(related)))
 
     def note(
-        self, code: str, message: str, span: Span | None = None, *, hint: str | None = None, related: Iterable[Related] = ()
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str | None = None,
+        related: Iterable[Related] = (),
     ) -> None:
         """Record a note."""
         self.add(Diagnostic(code, Severity.NOTE, message, span, hint, tuple(related)))

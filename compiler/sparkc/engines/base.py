@@ -1,4 +1,4 @@
-"""The protocol of a serving engine."""
+"""The protocol of a serving engine. One engine is one file; ``registry.py`` lists them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparkc.diagnostics import Report
+from sparkc.engines.arguments import Words
 from sparkc.inventory.model import Node
 from sparkc.planning.model import Port, Probe, RankPlan, Step
 from sparkc.reading.source import Span
@@ -16,7 +17,7 @@ from sparkc.traced import Traced
 
 @dataclass(frozen=True)
 class World:
-    """Parallel sizes as the engine counts them; each is traced to the field, flag or argument it came from."""
+    """Parallel sizes as the engine counts them, traced to the field, flag or argument that gave each."""
 
     tensor: Traced[int]
     pipeline: Traced[int]
@@ -27,60 +28,79 @@ class World:
         """GPUs that the model needs in total."""
         return self.tensor.value * self.pipeline.value * self.data.value
 
+    @property
+    def stated(self) -> Traced[int] | None:
+        """The first size that the recipe or the user gave (rather than our default of one), if any."""
+        return next((size for size in (self.tensor, self.pipeline, self.data) if size.origin.kind != "default"), None)
+
+    def __str__(self) -> str:
+        return f"tp={self.tensor.value} × pp={self.pipeline.value} × dp={self.data.value}"
+
 
 @dataclass(frozen=True)
 class RankContext:
-    """What an engine may know when it plans one rank. ``words`` is the command with all parameters filled in."""
+    """What an engine may know when it plans one rank. ``words`` is the command with its parameters filled in."""
 
     recipe: Recipe
-    words: tuple[Traced[str], ...]
+    words: Words
     rank: int
     nnodes: int
     node: Node
     head: Node
-    world: World
     master_port: Traced[int]
-    port: Traced[int] | None
 
 
 @dataclass(frozen=True)
 class EngineRank:
     """What an engine decides for one rank.
 
-    ``words`` is the final command, ``env`` holds only names that the engine owns, ``steps`` run before it.
-    ``serves_http`` ranks get the probe; ``wave`` 0 starts first; ``stop_grace`` is in seconds.
-    ``deep_probe`` is the path of a one-token completion, or None where the engine serves none.
+    ``words`` is the final command; ``env`` holds only names that the engine owns; ``steps`` run before the
+    command. ``replaces_command``: the words are the engine's own program, not the recipe's command. Only a rank
+    that serves HTTP has a ``probe``. ``deep_probe`` is the path of a one-token
+    completion, or None where the engine serves none. Ranks of wave 0 start first; ``stop_grace`` is in seconds.
     """
 
-    words: tuple[Traced[str], ...]
+    words: Words
     env: Mapping[str, Traced[str]]
     ports: tuple[Port, ...]
     probe: Probe | None
     deep_probe: str | None
     wave: int
-    stop_grace: int
+    stop_grace: int = 60
     steps: tuple[Step, ...] = ()
+    replaces_command: bool = False
 
 
 class Engine(Protocol):
-    """One serving engine; see ``vllm.py`` for the reference implementation."""
+    """One serving engine; ``vllm.py`` is the model to copy."""
 
     name: str
+    counts_world: bool
+    """False: the engine has no parallel sizes; every node runs the same command."""
 
-    def program(self, recipe: Recipe) -> tuple[Traced[str], ...]:
-        """Return the words that come before the arguments of an arguments-only recipe (program, model)."""
+    per_node_env: frozenset[str]
+    """Names of ``EngineRank.env`` whose value differs from node to node."""
 
-    def implied(self, recipe: Recipe, words: Sequence[Traced[str]]) -> tuple[Traced[str], ...]:
-        """Return flags that the recipe's fields imply and that ``words`` do not have yet."""
+    def program(self, recipe: Recipe) -> tuple[str, ...]:
+        """Return the words that start the server, before the model (arguments-only recipes)."""
 
-    def world(self, recipe: Recipe, words: Sequence[Traced[str]], report: Report) -> World:
-        """Read the parallel sizes from the command, else from the recipe's fields, else 1."""
+    def model_words(self, model: str) -> tuple[str, ...]:
+        """Return how the model is written on the command line."""
 
-    def flag_names(self, override: str) -> tuple[str, ...]:
-        """Return the spellings of the flag that an override (``port``, ``tp``, …) sets; the first is preferred."""
+    def override_flags(self, override: str) -> tuple[str, ...]:
+        """Return the spellings of the flag behind an override (``port``, ``tp``, …), the preferred one first."""
 
-    def plan_rank(self, context: RankContext, report: Report) -> EngineRank:
+    def implied(self, recipe: Recipe, words: Words) -> Words:
+        """Return the flags that the recipe's fields imply and ``words`` lacks."""
+
+    def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:
+        """Return the words without what the engine cannot use on ``nnodes`` nodes, and report what is wrong."""
+
+    def world(self, recipe: Recipe, words: Words, report: Report) -> World:
+        """Read the parallel sizes from the words, else from the recipe's fields, else 1."""
+
+    def plan_rank(self, context: RankContext) -> EngineRank:
         """Return what one rank runs."""
 
     def check_group(self, ranks: Sequence[RankPlan], at: Span | None, report: Report) -> None:
-        """Prove, offline, that the ranks will find each other."""
+        """Prove offline that the ranks will find each other."""

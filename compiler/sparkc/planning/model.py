@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sparkc.diagnostics import Diagnostic
 from sparkc.inventory.model import Inventory, Node
 from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Shell:
     text: Traced[str]
     interpreter: str
     entrypoint: tuple[Traced[str], ...] = ()
-    engine_argv: tuple[str, ...] = ()
+    engine_argv: tuple[Traced[str], ...] = ()
 
 
 Process = Exec | Shell
@@ -106,13 +108,6 @@ class Mod:
 
 
 @dataclass(frozen=True)
-class Publish:
-    """A published port of a solo rank on a bridge network."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class Container:
     """Container settings of one rank. Sizes are Compose byte strings, ulimits (soft = hard) are numbers."""
 
@@ -146,6 +141,7 @@ class RankPlan:
     mounts: tuple[Mount, ...]
     container: Container
     probe: Probe | None
+    deep_probe: str | None
     ports: tuple[Port, ...]
     wave: int
 
@@ -165,7 +161,7 @@ class Plan:
     recipe_sha256: str | None
     inventory: Inventory
     inventory_path: str | None
-    overrides: Mapping[str, object]
+    overrides: Mapping[str, Json]
     engine: str
     nnodes: int
     ranks: tuple[RankPlan, ...]

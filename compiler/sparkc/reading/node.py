@@ -18,6 +18,7 @@ from sparkc.reading.source import Source, Span
 Style = Literal["plain", "quoted", "typed"]
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_BASES = {"o": 8, "x": 16}
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL_FLOAT = {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"}
 _NULL = {"", "~", "null", "Null", "NULL"}
@@ -41,22 +42,19 @@ class Scalar:
     @property
     def value(self) -> str | int | float | bool | None:
         """The scalar's value under the YAML 1.2 core schema (TOML: its own type; dates stay text)."""
-        text = self.text
         if self.style == "quoted":
-            return text
-        if self.style == "plain" and text in _NULL:
-            return None
-        if text in _TRUE:
-            return True
-        if text in _FALSE:
-            return False
-        if _INTEGER.fullmatch(text):
-            return _integer(text)
-        if _FLOAT.fullmatch(text):
-            return float(text)
-        if text in _SPECIAL_FLOAT:
-            return float(text.replace(".", ""))
-        return text
+            return self.text
+        if self.style == "typed":
+            return self._typed_value()
+        return None if self.text in _NULL else _plain_value(self.text)
+
+    def _typed_value(self) -> str | int | float | bool:
+        """TOML's numbers are those of YAML, with digit groups, 0b and an infinity without the dot besides."""
+        text = self.text.replace("_", "")
+        if text.startswith("0b"):
+            return int(text, 2)
+        value = _plain_value(text.replace("inf", ".inf").replace("nan", ".nan"))
+        return self.text if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,18 @@ class Document:
     format: Literal["yaml", "toml"]
 
 
+def _plain_value(text: str) -> str | int | float | bool:
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if text in _SPECIAL_FLOAT:
+        return float(text.replace(".", ""))
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
 def _integer(text: str) -> int | str:
-    if text.startswith("0o"):
-        return int(text[2:], 8)
-    if text.startswith("0x"):
-        return int(text[2:], 16)
+    if text.startswith("0") and text[1:2] in _BASES:
+        return int(text, _BASES[text[1]])
     # int() refuses texts of more than 4300 digits (CVE-2020-10735); such a text is not a number to us either.
     return int(text) if len(text) < 4300 else text

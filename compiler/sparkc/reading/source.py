@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,34 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return line ``number`` (1-based) without its line end, or "" past the end."""
-        lines = self.text.split("\n")
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line, which is empty when the text ends with a line end."""
+        return len(self._lines)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return line and column (1-based) of the character at ``offset`` of the text."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of the character at ``line`` and ``column``, the inverse of :meth:`position`."""
+        return self._starts[line - 1] + column - 1
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the span of ``text[start:end]``; an ``end`` past the text is cut."""
+        return Span(self, *self.position(start), *self.position(min(end, len(self.text))))
+
+    # Cached, as a large file with many nodes or faults asks for thousands of places.
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(len(line) + 1 for line in self._lines[:-1])]
 
 
 @dataclass(frozen=True)
@@ -33,4 +62,5 @@ class Span:
     end_column: int
 
     def __str__(self) -> str:
+        """Return ``file:line:column``, as every message prints it."""
         return f"{self.source.name}:{self.line}:{self.column}"

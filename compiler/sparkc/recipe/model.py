@@ -28,12 +28,13 @@ class Param:
     ``context`` says how its value is inserted: "data" never splits (inside quotes, and everywhere in a
     native recipe), "words" is split by POSIX rules (outside quotes in a v1 command, where recipes rely on
     ``"a b"`` becoming two words). In the shell text of a script, "single" and "double" stand inside quotes
-    of that kind and "words" outside; the value is escaped for its place. No value is scanned again.
+    of that kind, "heredoc" in a here-document that the shell expands, "data" in one that it does not, and
+    "words" outside; the value is escaped for its place. No value is scanned again.
     """
 
     name: str
     span: Span
-    context: Literal["data", "words", "single", "double"] = "data"
+    context: Literal["data", "words", "single", "double", "heredoc"] = "data"
 
 
 Part = Text | Param

@@ -1,0 +1,167 @@
+"""The quoting filters of the bundle's templates, one per syntax that a value can land in.
+
+Each filter returns a :class:`Quoted`; ``finalize`` (set on every template environment) rejects anything else,
+so a value that nobody quoted is our bug and never a line in somebody's compose file. Rules that hold for all:
+values are data and arrive byte for byte, and NUL and lone surrogates cannot be written at all (both are
+refused with a located error long before; here they raise ``ValueError``).
+"""
+
+from __future__ import annotations
+
+import re
+
+# Characters that editors and terminals hide or obey: C0 and C1 controls, soft hyphen, zero-width and
+# bidirectional marks, line and paragraph separators, byte order mark, interlinear marks and noncharacters.
+# A fixed list rather than str.isprintable(): the output must not depend on Python's Unicode tables.
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]")
+_YAML_SPECIAL = re.compile(_INVISIBLE.pattern[:-1] + '"\\\\$]')
+_YAML_NAMED = {'"': '\\"', "\\": "\\\\", "$": "$$", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+_IMPOSSIBLE = re.compile("[\x00\ud800-\udfff]")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BARE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+# What Compose takes as a duration (always with a unit: "900" is refused) and as a byte size ("1e9" is dropped
+# silently, so exponents never pass).
+_DURATION = re.compile(r"[0-9]+(?:ms|s|m|h)")
+_SIZE = re.compile(r"[0-9]+(?:\.[0-9]+)? ?(?:[kmgtp]i?)?b?", re.IGNORECASE)
+
+# Longer values are cut in README's tables; rank.env and compose.yaml always hold them whole.
+_README_LIMIT = 120
+
+
+class Quoted(str):
+    """Text that is ready to stand in the file it was quoted for."""
+
+    __slots__ = ()
+
+
+def finalize(value: object) -> Quoted:
+    """Let quoted text through and raise ``TypeError`` for anything else."""
+    if isinstance(value, Quoted):
+        return value
+    raise TypeError(f"a template wrote {value!r} without a quoting filter")
+
+
+def _possible(text: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"expected text, got {text!r}")
+    found = _IMPOSSIBLE.search(text)
+    if found:
+        raise ValueError(f"U+{ord(found[0]):04X} cannot be written into a bundle: {text!r}")
+    return text
+
+
+def yq(text: str) -> Quoted:
+    """Return ``text`` as a double-quoted YAML string in which Compose interpolates nothing.
+
+    Every ``$`` is doubled (quotes do not protect it: https://github.com/docker/compose/issues/5965). Escapes are
+    the ones that Compose's YAML reader takes; it refuses JSON's surrogate pairs, so an emoji stands as itself.
+    """
+    return Quoted('"' + _YAML_SPECIAL.sub(_yaml_escape, _possible(text)) + '"')
+
+
+def _yaml_escape(match: re.Match[str]) -> str:
+    character = match[0]
+    code = ord(character)
+    return _YAML_NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def sq(text: str) -> Quoted:
+    """Return ``text`` as one POSIX shell word in single quotes."""
+    return Quoted("'" + _possible(text).replace("'", "'\\''") + "'")
+
+
+def typed(value: bool | int | str) -> Quoted:
+    """Return a boolean or integer as a bare YAML scalar, a duration or byte size as a quoted one."""
+    if isinstance(value, bool):
+        return Quoted("true" if value else "false")
+    if isinstance(value, int):
+        return Quoted(str(value))
+    if isinstance(value, str) and (_DURATION.fullmatch(value) or _SIZE.fullmatch(value)):
+        return Quoted(f'"{value}"')
+    raise ValueError(f"{value!r} is no boolean, integer, duration or byte size")
+
+
+def identifier(name: str) -> Quoted:
+    """Return a shell variable's name."""
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(f"{name!r} is no shell variable name")
+    return Quoted(name)
+
+
+def envline(variable: tuple[str, str]) -> Quoted:
+    """Return one ``KEY=VALUE`` line of a raw env file; see :func:`fits_env_file` for what it can hold."""
+    key, value = variable
+    if not fits_env_file(value) or not key or key.startswith("#") or re.search(r"[=\s]", key):
+        raise ValueError(f"{key!r} cannot stand in an env file")
+    return Quoted(f"{_possible(key)}={_possible(value)}")
+
+
+def fits_env_file(value: str) -> bool:
+    """Return whether a raw env file holds ``value`` byte for byte.
+
+    Compose reads such files line by line, drops a CR before the line's end, and stops at lines of 64 KiB.
+    """
+    return "\n" not in value and not value.endswith("\r") and len(value.encode()) < 60_000
+
+
+def comment(text: str) -> Quoted:
+    """Return ``text`` for a comment line: nothing that ends the line or that a reviewer cannot see."""
+    return Quoted(_INVISIBLE.sub("", _possible(text)))
+
+
+def word(text: str) -> Quoted:
+    """Return ``text`` as one shell word for a command that people paste: bare where possible, always one line."""
+    if _BARE_WORD.fullmatch(text):
+        return Quoted(text)
+    if not _INVISIBLE.search(_possible(text)):
+        return sq(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return Quoted("$'" + _INVISIBLE.sub(lambda m: "".join(f"\\{byte:03o}" for byte in m[0].encode()), escaped) + "'")
+
+
+def md(text: str) -> Quoted:
+    """Return ``text`` as Markdown prose on one line, also inside a table: it looks as it is typed."""
+    shown = _visible(" ".join(_possible(text).split()))
+    shown = re.sub(r"[\\`*<>|~&$]|\](?=[(\[:])", r"\\\g<0>", shown)
+    shown = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", shown)
+    # What would be a heading, a list item or a rule where a paragraph starts.
+    return Quoted(re.sub(r"^(?:(?:#+|[+-])(?= |$)|[0-9]+(?=[.)](?: |$))|[=-]+$)", _entities, shown))
+
+
+def _entities(match: re.Match[str]) -> str:
+    return "".join(f"&#{ord(character)};" for character in match[0])
+
+
+def code(text: str) -> Quoted:
+    """Return ``text`` as a Markdown code span for a table cell; a long one is cut and its length told."""
+    text = _possible(text)
+    if not text:
+        return Quoted("*(empty)*")
+    shown = _visible(text[:_README_LIMIT]).replace("|", "\\|")
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    length = f" … ({len(text)} characters)" if len(text) > _README_LIMIT else ""
+    return Quoted(f"{fence}{pad}{shown}{pad}{fence}{length}")
+
+
+def escape_invisible(text: str) -> str:
+    """Return JSON ``text`` with the characters that JSON allows as they are, but that cannot be seen, escaped."""
+    return _INVISIBLE.sub(lambda m: m[0] if m[0] == "\n" else f"\\u{ord(m[0]):04x}", text)
+
+
+def _visible(text: str) -> str:
+    return _INVISIBLE.sub(lambda m: _YAML_NAMED.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
+
+
+FILTERS = {
+    "yq": yq,
+    "sq": sq,
+    "typed": typed,
+    "identifier": identifier,
+    "envline": envline,
+    "comment": comment,
+    "word": word,
+    "md": md,
+    "code": code,
+}

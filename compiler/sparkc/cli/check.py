@@ -1,0 +1,89 @@
+"""``sparkc check``: everything that is wrong with recipes and inventories, without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from sparkc.cli import options
+from sparkc.cli.inputs import InventoryFile, load_inputs, read_bytes
+from sparkc.cli.output import Format, exit_code, print_diagnostics
+from sparkc.cli.project import RECIPE_SUFFIXES, Project, RecipeFile, find_project, find_recipe
+from sparkc.diagnostics import Report
+from sparkc.errors import SparkcError
+from sparkc.inventory.load import read_inventory
+from sparkc.planning.overrides import Overrides
+from sparkc.planning.plan import make_plan
+from sparkc.reading.node import Document
+from sparkc.reading.read import read_document
+
+
+@click.command("check")
+@click.argument("names", nargs=-1, required=True, metavar="FILE…", shell_complete=options.complete_recipe)
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@options.diagnostics_format
+def command(names: tuple[str, ...], format_: Format, *, strict: bool) -> int:
+    """Diagnose recipes and inventories. FILE is a file, a folder of them, or a recipe's name.
+
+    A recipe is planned for as many nodes of the built-in example as it needs, so that what only shows in a plan
+    is found too; `sparkc compile` checks it against your own nodes.
+
+    \b
+    Example:
+      sparkc check recipes/mine.yaml inventory.yaml
+      sparkc check --strict --format github recipes
+    """  # noqa: D301 - \b keeps click from wrapping the example
+    project = find_project(Path.cwd())
+    report = Report()
+    paths: dict[str, Path] = {}
+    count = 0
+    for file in _files(project, names):
+        count += 1
+        paths[file.name] = file.path
+        _check(project, file, report)
+    print_diagnostics(report.diagnostics, format_, project, paths)
+    failed = exit_code(report, strict=strict)
+    if not failed and format_ == "text":
+        click.echo(f"{count} file(s) checked: no errors")
+    return failed
+
+
+def _files(project: Project, names: tuple[str, ...]) -> Iterator[RecipeFile]:
+    """Yield what to check; a file keeps the path that was typed, so that nothing in a report is ambiguous."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            found = sorted(file for file in path.rglob("*") if file.suffix in RECIPE_SUFFIXES and file.is_file())
+            if not found:
+                raise SparkcError(f"{name} holds no recipes", hint=f"recipes end in {', '.join(RECIPE_SUFFIXES)}")
+            yield from (RecipeFile(file, str(file), outside=True) for file in found)
+        elif path.is_file():
+            yield RecipeFile(path, name, outside=True)
+        else:
+            yield find_recipe(project, name)
+
+
+def _check(project: Project, file: RecipeFile, report: Report) -> None:
+    own = Report()
+    document = None
+    if file.path.suffix != ".sh":
+        document = read_document(file.name, read_bytes(file.path), own)
+    if document is not None and _is_inventory(document):
+        read_inventory(document, own)
+    elif document is not None or file.path.suffix == ".sh":
+        inputs = load_inputs(project, file, InventoryFile(None, None), Overrides(), own)
+        if inputs is not None:
+            make_plan(inputs, own)
+    for diagnostic in own.diagnostics:
+        # Which inventory a recipe would meet says nothing about the recipe.
+        if diagnostic.code != "SPK704":
+            report.add(diagnostic)
+
+
+def _is_inventory(document: Document) -> bool:
+    keys = {entry.key.text for entry in document.root.entries}
+    return "sparkc_inventory" in keys or (
+        "nodes" in keys and not keys & {"sparkc", "command", "container", "docker_image", "engine", "image"}
+    )

@@ -1,0 +1,211 @@
+"""``sparkc compile``: a recipe becomes a bundle; ``--check`` proves that committed bundles are what compile makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparkc.bundle.load import load_manifest
+from sparkc.bundle.manifest import MANIFEST, Manifest
+from sparkc.bundle.model import Files
+from sparkc.bundle.render import render
+from sparkc.bundle.write import JOURNAL, WriteResult, write_bundle
+from sparkc.cli import options
+from sparkc.cli.inputs import InventoryFile, inventory_file, load_inputs
+from sparkc.cli.output import print_diagnostics, shown
+from sparkc.cli.project import Project, RecipeFile, find_project, find_recipe
+from sparkc.diagnostics import Report
+from sparkc.errors import SparkcError
+from sparkc.planning.model import Plan
+from sparkc.planning.overrides import Overrides
+from sparkc.planning.plan import make_plan
+from sparkc.planning.secret_shapes import check_files
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One bundle in memory, ready to be written or compared."""
+
+    plan: Plan
+    files: Files
+    directory: Path
+
+
+@click.command("compile", cls=options.EngineCommand)
+@click.argument("names", nargs=-1, metavar="RECIPE | BUNDLE…", shell_complete=options.complete_recipe)
+@options.overrides
+@options.inventory
+@click.option("--check", is_flag=True, help="Compare bundles with what compile makes of their record; never write.")
+@click.option("--all", "everything", is_flag=True, help="Compile every bundle in out/ again, as recorded.")
+@click.option("--verify", is_flag=True, help="Let docker-compose parse every compose file.")
+@click.option("--force", is_flag=True, help="Overwrite files that were edited by hand.")
+@click.option(
+    "--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Where bundles are (out/)."
+)
+@options.diagnostics_format
+@click.pass_context
+def command(ctx: click.Context, /, names: tuple[str, ...], **values: Any) -> int:
+    """Compile RECIPE into out/<name>/, one self-contained directory per rank.
+
+    RECIPE is a file, or the name of one under the project's recipes/ or in sparkc's own catalogue. Arguments after
+    -- go to the engine. The command line is recorded in the bundle, so that --check and --all need no arguments.
+
+    \b
+    Example:
+      sparkc compile minimax-m2.5-awq --nodes 2 --port 9000
+      sparkc compile recipes/mine.yaml --nodes spark-3,spark-4 -- --max-num-seqs 4
+      sparkc compile --check
+    """  # noqa: D301 - \b keeps click from wrapping the example
+    project = find_project(Path.cwd())
+    out = values["out"] or project.out
+    overrides = options.build_overrides(ctx, values)
+    if values["check"] or values["everything"]:
+        if overrides != Overrides() or values["inventory"] is not None:
+            raise click.UsageError("--check and --all take what bundle.json records; change it by compiling the recipe")
+        if values["check"]:
+            from sparkc.cli.compile_check import check_bundles  # difflib and the rest of a comparison
+
+            return check_bundles(
+                project, bundle_directories(out, names), out, values["format_"], verify=values["verify"]
+            )
+        return _compile_again(project, bundle_directories(out, names), values)
+    if len(names) != 1:
+        raise click.UsageError(
+            "name one recipe (`sparkc list` shows them), or use --all"
+            if names
+            else "which recipe? `sparkc list` shows them"
+        )
+    report = Report()
+    recipe = find_recipe(project, names[0])
+    compiled = compile_recipe(project, recipe, inventory_file(project, values["inventory"]), overrides, out, report)
+    result = None if compiled is None else _write(compiled, report, values)
+    print_diagnostics(report.diagnostics, values["format_"], project, {recipe.name: recipe.path})
+    if compiled is None or result is None:
+        return 1
+    if values["format_"] == "text":
+        _summarise(compiled, result)
+    return 0
+
+
+def compile_recipe(
+    project: Project, recipe: RecipeFile, inventory: InventoryFile, overrides: Overrides, out: Path, report: Report
+) -> Compiled | None:
+    """Return the bundle in memory, or None after an error."""
+    inputs = load_inputs(project, recipe, inventory, overrides, report)
+    plan = None if inputs is None else make_plan(inputs, report)
+    if plan is None:
+        return None
+    files = render(plan)
+    check_files(files, report)
+    return None if report.failed else Compiled(plan, files, out / plan.name)
+
+
+def compile_recorded(project: Project, directory: Path, out: Path, report: Report) -> Compiled | None:
+    """Compile a bundle again from the record in its bundle.json."""
+    manifest = load_manifest(directory, report)
+    if manifest is None:
+        if not report.failed:
+            report.error(
+                "SPK605",
+                f"{directory.name} is unfinished: its first compile was interrupted",
+                hint="compile its recipe again",
+            )
+        return None
+    recipe = _recorded_recipe(project, manifest, directory, report)
+    if recipe is None:
+        return None
+    overrides = Overrides.from_record(manifest.overrides)
+    return compile_recipe(project, recipe, _recorded_inventory(project, manifest), overrides, out, report)
+
+
+def bundle_directories(out: Path, names: Sequence[str]) -> list[Path]:
+    """Return the folders of the named bundles (a path, or a name under out/), or of all bundles.
+
+    A first compile that was interrupted left a folder without bundle.json: it is a bundle too, an unfinished one.
+
+    Raises:
+        SparkcError: a name is no bundle.
+    """
+    if not names:
+        return sorted(path for path in out.iterdir() if _is_bundle(path)) if out.is_dir() else []
+    found = []
+    for name in names:
+        folder = next((path for path in (out / name, Path(name)) if _is_bundle(path)), None)
+        if folder is None:
+            raise SparkcError(
+                f"{name!r} is not a bundle: there is no {out / name / MANIFEST}",
+                hint="`sparkc compile RECIPE` makes one",
+            )
+        found.append(folder)
+    return found
+
+
+def _is_bundle(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() or (folder / JOURNAL).is_file()
+
+
+def _recorded_recipe(project: Project, manifest: Manifest, directory: Path, report: Report) -> RecipeFile | None:
+    path = manifest.recipe.get("path")
+    if path is None:
+        report.error(
+            "SPK701",
+            f"{directory.name} was compiled from {manifest.recipe['name']}, which lies outside the project",
+            hint="move the recipe into the project's recipes/ and compile it from there",
+        )
+        return None
+    if not path.startswith("sparkc:") and not (project.root / path).is_file():
+        report.error(
+            "SPK702",
+            f"{directory.name} was compiled from {path}, which does not exist any more",
+            hint=f"restore it, or remove {directory.name}",
+        )
+        return None
+    return find_recipe(project, path if path.startswith("sparkc:") else str(project.root / path))
+
+
+def _recorded_inventory(project: Project, manifest: Manifest) -> InventoryFile:
+    path = manifest.inventory.get("path")
+    if path is None:
+        return InventoryFile(None, None)
+    own = project.inventory is not None and path == project.inventory.name
+    return InventoryFile(project.root / path, path, chosen=not own)
+
+
+def _compile_again(project: Project, directories: Sequence[Path], values: dict[str, Any]) -> int:
+    failed = False
+    out = values["out"] or project.out
+    for directory in directories:
+        report = Report()
+        compiled = compile_recorded(project, directory, out, report)
+        result = None if compiled is None else _write(compiled, report, values)
+        print_diagnostics(report.diagnostics, values["format_"], project)
+        failed |= compiled is None or result is None
+        if compiled is not None and result is not None and values["format_"] == "text":
+            _summarise(compiled, result)
+    return int(failed)
+
+
+def _write(compiled: Compiled, report: Report, values: dict[str, Any]) -> WriteResult | None:
+    result = write_bundle(compiled.files, compiled.directory, force=values["force"], report=report)
+    if result is not None and values["verify"]:
+        verify_folders(compiled.directory)
+    return result
+
+
+def verify_folders(directory: Path) -> None:
+    """Let docker-compose parse every compose file of a bundle; a refusal is a ``SparkcError``."""
+    from sparkc.bundle.verify import verify  # subprocess, only on request
+
+    verify(sorted(path.parent for path in directory.glob("*/compose.yaml")), directory.name)
+
+
+def _summarise(compiled: Compiled, result: WriteResult) -> None:
+    plan = compiled.plan
+    nodes = ", ".join(rank.node.name.value for rank in plan.ranks)
+    changes = f"{len(result.changed)} written, {len(result.removed)} removed, {len(result.unchanged)} unchanged"
+    click.echo(f"{shown(compiled.directory)}: {plan.nnodes} rank(s) on {nodes} ({changes})")
+    click.echo(f"read {shown(compiled.directory / 'README.md')} first, then commit the folder")

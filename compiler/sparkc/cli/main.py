@@ -1,0 +1,90 @@
+"""The ``sparkc`` command: finds the command's module and turns every outcome into an exit code.
+
+0 fine; 1 findings, stale or failed; 2 usage; 3 a fault of sparkc itself; 130 interrupted.
+Commands are imported when they are called, so that ``--help`` and completion do not wait for them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from sparkc import __version__
+
+# Command name → its one line in ``--help``. The module is ``sparkc.cli.<name>``, the command object ``command``.
+COMMANDS = {
+    "compile": "Compile a recipe into one directory per rank.",
+    "check": "Diagnose recipes and inventories without writing anything.",
+    "list": "List the recipes that compile can find by name.",
+    "show": "Show a recipe as sparkc understands it.",
+    "init": "Start a project folder: inventory, recipe, CI.",
+    "completion": "Print the completion script for a shell.",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"sparkc.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 - for the type checker
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="sparkc %(version)s")
+def cli() -> None:
+    """Compile LLM-serving recipes for DGX Spark clusters into one reviewed directory per rank.
+
+    \b
+    Example:
+      sparkc compile minimax-m2.5-awq --nodes 2
+    """  # noqa: D301 - \b keeps click from wrapping the example
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; nothing escapes as a traceback."""
+    try:
+        result = cli.main(arguments, prog_name="sparkc", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output left (`sparkc list | head -1`); the null device keeps Python's exit quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001 - the last line of defence
+        return _failed(error)
+    return result if isinstance(result, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    from sparkc.errors import SparkcError  # not needed on a clean run
+
+    if isinstance(error, SparkcError):
+        click.echo(str(error), err=True)
+        return 1
+    from sparkc.cli.crash import crash_report  # platform facts and tracebacks cost time that only a crash needs
+
+    click.echo(crash_report(error, sys.argv[1:]), err=True)
+    return 3

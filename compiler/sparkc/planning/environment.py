@@ -1,0 +1,156 @@
+"""The environment of a rank: layers from lowest to highest, each value traced to the layer it came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from sparkc.diagnostics import Report
+from sparkc.inventory.model import Node
+from sparkc.planning.overrides import Overrides
+from sparkc.planning.parameters import Parameters
+from sparkc.recipe.model import Param, Recipe
+from sparkc.recipe.placeholders import fill
+from sparkc.traced import Traced, from_default, from_flag
+
+Layer = Mapping[str, Traced[str | None]]
+Environment = Mapping[str, Traced[str]]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+DEFAULTS: Layer = {
+    "PYTORCH_CUDA_ALLOC_CONF": Traced(
+        "expandable_segments:True", from_default("PyTorch allocator", "spark-vllm-docker sets it on every container")
+    ),
+    "NCCL_IGNORE_CPU_AFFINITY": Traced(
+        "1", from_default("NCCL CPU affinity", "spark-vllm-docker sets it on every container")
+    ),
+}
+
+
+def flag_layer(overrides: Overrides) -> Layer:
+    """Return what the command line sets: ``--nccl-debug`` and ``-j`` first, then ``-e``, which wins."""
+    layer: dict[str, Traced[str | None]] = {}
+    if overrides.nccl_debug is not None:
+        layer["NCCL_DEBUG"] = Traced(overrides.nccl_debug, from_flag(f"--nccl-debug {overrides.nccl_debug}"))
+    if overrides.jobs is not None:
+        jobs, origin = str(overrides.jobs), from_flag(f"-j {overrides.jobs}")
+        layer |= {
+            "MAX_JOBS": Traced(jobs, origin),
+            "CMAKE_BUILD_PARALLEL_LEVEL": Traced(jobs, origin),
+            "NINJAFLAGS": Traced(f"-j{jobs}", origin),
+            "MAKEFLAGS": Traced(f"-j{jobs}", origin),
+        }
+    for key, value in overrides.env:
+        layer[key] = Traced(value, from_flag(f"-e {key}"), layer.get(key))
+    return layer
+
+
+def recipe_layer(recipe: Recipe, values: Parameters, report: Report) -> Layer:
+    """Return the recipe's ``env`` with its node placeholders filled in."""
+    layer: dict[str, Traced[str | None]] = {}
+    texts = {name: value.value for name, value in values.items()}
+    for key, traced in recipe.env.items():
+        parts = traced.value
+        if parts is None:
+            layer[key] = Traced(None, traced.origin)
+            continue
+        missing = [part for part in parts if isinstance(part, Param) and part.name not in texts]
+        for param in missing:
+            report.error(
+                "SPK300",
+                f"nothing fills the placeholder {{{param.name}}} in env {key}",
+                param.span,
+                hint="env takes {node.name}, {node.address}, {node.interface}, {node.hcas} and {head.address}"
+                " of nodes that have them",
+            )
+        if not missing:
+            layer[key] = Traced(fill(parts, texts), traced.origin)
+    return layer
+
+
+def merge(layers: Iterable[Layer]) -> Environment:
+    """Lay the layers over each other, lowest first. A None removes the key: absent is not empty.
+
+    Keys come out sorted, so that the order in ``rank.env`` does not depend on which layer set one.
+    """
+    merged: dict[str, Traced[str | None]] = {}
+    for layer in layers:
+        for key, traced in layer.items():
+            merged[key] = traced.over(merged.get(key))
+    return {
+        key: Traced(traced.value, traced.origin, _without_none(traced.overrode))
+        for key, traced in sorted(merged.items())
+        if traced.value is not None
+    }
+
+
+def _without_none(traced: Traced[str | None] | None) -> Traced[str] | None:
+    while traced is not None and traced.value is None:
+        traced = traced.overrode
+    return None if traced is None else Traced(traced.value or "", traced.origin, _without_none(traced.overrode))
+
+
+def check_names(layers: Sequence[Layer], report: Report) -> None:
+    """Report keys that are no environment names and values that no environment can hold."""
+    for layer in layers:
+        for key, traced in layer.items():
+            if not _NAME.fullmatch(key):
+                report.error(
+                    "SPK330",
+                    f"{key!r} is not the name of an environment variable",
+                    traced.origin.span,
+                    hint="letters, digits and _, not starting with a digit",
+                )
+            if traced.value is not None and "\0" in traced.value:
+                report.error(
+                    "SPK331", f"{key} holds a NUL, which no environment can", traced.origin.span, hint="remove it"
+                )
+
+
+def check_wiring(
+    fixed: Sequence[Layer], wired: Sequence[Layer], nodes: Sequence[Node], keys: frozenset[str], report: Report
+) -> None:
+    """Warn where one fixed value replaces values that differ from node to node.
+
+    ``fixed`` are the layers that are the same for all ranks and stand above ``wired``, the per-node values.
+    """
+    for layer in fixed:
+        for key, traced in layer.items():
+            if key not in keys or traced.value is None:
+                continue
+            hidden = [
+                f"{env[key].value} ({node.name.value})" for node, env in zip(nodes, wired, strict=True) if key in env
+            ]
+            if hidden and any(env.get(key) is not None and env[key].value != traced.value for env in wired):
+                report.warning(
+                    "SPK332",
+                    f"{key} is {traced.value!r} on every rank; it hides the per-node values {', '.join(hidden)}",
+                    traced.origin.span,
+                    hint=f"remove {key}; the inventory gives each node its own",
+                )
+
+
+def check_near_misses(recipe_env: Layer, known: Iterable[str], report: Report) -> None:
+    """Warn about a key that is one slip away from a key that sparkc sets."""
+    names = sorted(known)
+    for key, traced in recipe_env.items():
+        if key in names:
+            continue
+        near = next((name for name in names if _one_slip(key, name)), None)
+        if near is not None:
+            report.warning("SPK333", f"unknown variable {key}", traced.origin.span, hint=f"did you mean {near}?")
+
+
+def _one_slip(left: str, right: str) -> bool:
+    """True when one inserted, dropped, changed or swapped character turns ``left`` into ``right``."""
+    if abs(len(left) - len(right)) > 1 or left == right:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    rest_left, rest_right = left[start:], right[start:]
+    return (
+        rest_left[1:] == rest_right[1:]
+        or rest_left[1:] == rest_right
+        or rest_left == rest_right[1:]
+        or (rest_left[1::-1] + rest_left[2:] == rest_right if len(rest_left) > 1 else False)
+    )

@@ -1,0 +1,75 @@
+"""What the command line changes, as one record that a bundle keeps, so that ``--check`` can compile it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from sparkc.planning.model import Json
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Every option that changes a bundle's bytes; a field that was not given has its default value.
+
+    Sizes in ``*_gb`` are decimal gigabytes as Docker's ``g`` means them (GiB). ``set`` and ``env`` are ordered
+    pairs. ``ray`` is None unless ``--ray`` or ``--no-ray`` was given. ``nodes`` is the text after ``--nodes``.
+    """
+
+    nodes: str | None = None
+    name: str | None = None
+    image: str | None = None
+    port: int | None = None
+    host: str | None = None
+    tp: int | None = None
+    pp: int | None = None
+    dp: int | None = None
+    gpu_mem: str | None = None
+    max_model_len: str | None = None
+    set: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    mods: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    publish: tuple[str, ...] = ()
+    solo: bool = False
+    ray: bool | None = None
+    master_port: int | None = None
+    earlyoom: bool = False
+    earlyoom_args: str | None = None
+    privileged: bool = False
+    non_privileged: bool = False
+    mem_limit_gb: int | None = None
+    mem_swap_limit_gb: int | None = None
+    shm_size_gb: int | None = None
+    pids_limit: int | None = None
+    nofile: int | None = None
+    nccl_debug: str | None = None
+    no_cache_dirs: bool = False
+    keep_entrypoint: bool = False
+    jobs: int | None = None
+    user: str | None = None
+    eth_if: str | None = None
+    ib_if: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Json]:
+        """Return the JSON object for ``bundle.json``: only what was given, lists for tuples."""
+        return {
+            field.name: _as_json(value)
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Json]) -> Overrides:
+        """Return the overrides of a recorded bundle; unknown keys are for the caller's schema check to find."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{key: _from_json(value) for key, value in record.items() if key in known})  # type: ignore[arg-type]
+
+
+def _as_json(value: object) -> Json:
+    return [_as_json(item) for item in value] if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+def _from_json(value: Json) -> object:
+    return tuple(_from_json(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,94 @@
+"""What a bundle depends on but does not contain: the image and the models, and whether they can move."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from sparkc.diagnostics import Report
+from sparkc.engines import arguments
+from sparkc.engines.arguments import Words
+from sparkc.recipe.model import Recipe
+from sparkc.traced import Traced
+
+_DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_SPECULATIVE = ("--speculative-config", "-sc")
+
+
+def check_image(image: Traced[str], report: Report) -> None:
+    """Warn when the image is not named by digest; refuse what no image reference can be."""
+    reference = image.value
+    if not reference or re.search(r"[\s\x00-\x1f]", reference) or reference.startswith("-"):
+        report.error(
+            "SPK360",
+            f"{reference!r} is not an image reference",
+            image.origin.span,
+            hint="write name:tag or name@sha256:…",
+        )
+    elif not _DIGEST.fullmatch(reference):
+        name, _, tag = reference.rpartition("/")[2].partition(":")
+        moving = f"{name} has no tag, so it means :latest" if not tag else f"the tag {tag} can move"
+        report.warning(
+            "SPK361",
+            f"image {reference} is not pinned: {moving}, and an unchanged bundle would start something else",
+            image.origin.span,
+            hint="write image@sha256:…; `docker image inspect --format '{{.RepoDigests}}' IMAGE` shows the digest",
+        )
+
+
+def models(recipe: Recipe, words: Words) -> tuple[Traced[str], ...]:
+    """Return every model that the ranks load: the served one, then a draft named in ``--speculative-config``.
+
+    ``parent_model`` is the identity of a model that is given as a path. A command that the recipe does not
+    explain is searched for the model after ``serve``.
+    """
+    main = recipe.parent_model or recipe.model or _served(words)
+    draft = _draft(words)
+    return tuple(model for model in (main, draft) if model is not None)
+
+
+def check_models(recipe: Recipe, found: tuple[Traced[str], ...], words: Words, report: Report) -> None:
+    """Warn about a Hub model without a pinned revision."""
+    if not found or not _HUB_ID.fullmatch(found[0].value) or _snapshot_path(recipe):
+        return
+    revision = recipe.revision or arguments.last_value(words, ("--revision",))
+    if revision is None:
+        report.warning(
+            "SPK362",
+            f"model {found[0].value} has no pinned revision",
+            found[0].origin.span,
+            hint="add the 40-hex revision of the snapshot that you tested",
+        )
+    elif not _COMMIT.fullmatch(revision.value):
+        report.warning(
+            "SPK362",
+            f"revision {revision.value!r} of {found[0].value} can move",
+            revision.origin.span,
+            hint="write the commit's 40 hex digits",
+        )
+
+
+def _snapshot_path(recipe: Recipe) -> bool:
+    return recipe.model is not None and "/snapshots/" in recipe.model.value
+
+
+def _served(words: Words) -> Traced[str] | None:
+    for index, word in enumerate(words[:-1]):
+        following = words[index + 1]
+        if word.value == "serve" and not following.value.startswith("-"):
+            return following
+    return arguments.last_value(words, ("--model", "--model-path"))
+
+
+def _draft(words: Words) -> Traced[str] | None:
+    text = arguments.last_value(words, _SPECULATIVE)
+    if text is None:
+        return None
+    try:
+        config = json.loads(text.value)
+    except ValueError:
+        return None
+    model = config.get("model") if isinstance(config, dict) else None
+    return text.with_value(model) if isinstance(model, str) and model else None

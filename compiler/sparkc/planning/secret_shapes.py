@@ -1,0 +1,52 @@
+"""No secret in a bundle: values that look like access tokens are refused wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from sparkc.bundle.model import Files
+from sparkc.diagnostics import Report
+from sparkc.planning.model import Exec, RankPlan
+from sparkc.traced import Traced
+
+# Published prefixes of access tokens: Hugging Face, OpenAI and Anthropic, GitHub, GitLab, Slack, AWS, NVIDIA NGC.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9_])(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
+    r"|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|nvapi-[\w-]{20,})"
+)
+
+
+def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
+    """Report token-shaped text in anything that a rank's files will hold."""
+    for rank in ranks:
+        process = rank.process
+        words = process.argv if isinstance(process, Exec) else (process.text,)
+        _check(rank.environment.items(), report)
+        _check((("the command", word) for word in words), report)
+        _check(((f"the mount on {mount.target.value}", mount.source) for mount in rank.mounts), report)
+        _check([("the image", rank.container.image)], report)
+
+
+def check_files(files: Files, report: Report) -> None:
+    """Report token-shaped text in a rendered bundle, wherever it came from: a mod's file, a description."""
+    for file in files:
+        if _TOKEN.search(file.data.decode("utf-8", "replace")):
+            report.error(
+                "SPK370",
+                f"{file.path} would hold something that looks like an access token; a bundle is committed to git",
+                hint="remove it from what this file is made from: the recipe's texts, or a mod",
+            )
+
+
+def _check(values: Iterable[tuple[str, Traced[str]]], report: Report) -> None:
+    """Check (name, value) pairs. The message never repeats the value."""
+    for name, traced in values:
+        if _TOKEN.search(traced.value) or _TOKEN.search(name):
+            shown = "a name" if _TOKEN.search(name) else name
+            report.error(
+                "SPK370",
+                f"{shown} holds something that looks like an access token; a bundle is committed to git",
+                traced.origin.span,
+                hint="remove it here and list the variable under secrets: it is then read on the node",
+            )

@@ -1,0 +1,70 @@
+"""Makes ``sparkc/_prepared`` from the schemas and templates: ``python -m sparkc.prepare``.
+
+The build hook runs it for wheels and editable installs. Nothing imports it at run time. Validators made by
+fastjsonschema save importing jsonschema (about 60 ms) on every compile that has no fault; compiled templates
+save jinja2's lexer and parser.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from sparkc import prepared, resources
+from sparkc.bundle.templates import environment
+
+_SUFFIX = ".schema.json"
+# fastjsonschema's run-time imports and what takes their place: our own exception, and no decimal module,
+# which takes 2 ms to import and no reader makes such numbers
+_REPLACED = {
+    "from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException\n": (
+        "from sparkc.prepared import Invalid as JsonSchemaValueException\n"
+    ),
+    "from decimal import Decimal\n": "Decimal = float\n",
+}
+
+
+def prepare() -> Path:
+    """Write the folder anew and return it."""
+    folder = resources.prepared_templates().parent
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "__init__.py").write_text('"""Made by sparkc.prepare; do not edit."""\n', encoding="utf-8")
+    for schema in sorted(resources.folder("schemas").glob(f"*{_SUFFIX}")):
+        kind = schema.name.removesuffix(_SUFFIX)
+        (folder / f"validate_{kind}.py").write_text(_validator(schema.read_text(encoding="utf-8")), encoding="utf-8")
+    _templates(folder)
+    return folder
+
+
+def _validator(schema: str) -> str:
+    """Return a module that decides whether a document fits ``schema``; it imports nothing but the standard library."""
+    from fastjsonschema import compile_to_code  # a build requirement, absent where sparkc only runs
+
+    definition = json.loads(schema)
+    definition.pop("$id", None)  # the generated function would be named after it
+    # no defaults: a validator that edits what it is shown would make documents differ from their files
+    code = compile_to_code(definition, use_default=False, detailed_exceptions=False)
+    for foreign, own in _REPLACED.items():
+        if foreign not in code:
+            raise RuntimeError(f"fastjsonschema's generated code changed: it has no line {foreign.strip()!r}")
+        code = code.replace(foreign, own)
+    return f"{code}\n\nFINGERPRINT = {prepared.schema_fingerprint(schema)!r}\n"
+
+
+def _templates(folder: Path) -> None:
+    from jinja2 import FileSystemLoader
+
+    source = resources.folder("templates")
+    made = environment(FileSystemLoader(str(source), encoding="utf-8"))
+    names = made.list_templates(extensions=["j2"])
+    made.compile_templates(str(folder / "templates"), zip=None, filter_func=names.__contains__, ignore_errors=False)
+    base = prepared.template_base()
+    fingerprints = {name: prepared.template_fingerprint(base, resources.read_text("templates", name)) for name in names}
+    text = f'"""Made by sparkc.prepare; do not edit."""\n\nFINGERPRINTS = {fingerprints!r}\n'
+    (folder / "template_fingerprints.py").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    prepare()

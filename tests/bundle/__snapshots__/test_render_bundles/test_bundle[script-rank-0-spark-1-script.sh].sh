@@ -1,0 +1,3 @@
+#!/bin/bash
+ulimit -n 4096
+exec vllm serve org/model-a | tee /tmp/log
