@@ -17,7 +17,7 @@ class PrepareHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel":
             return
         sys.path.insert(0, str(Path(self.root) / "compiler"))
-        from sparkc.prepare import prepare  # noqa: PLC0415 - found only through the path above
+        from sparkc.prepare import prepare
 
         prepare()
         build_data["artifacts"].append("compiler/sparkc/_prepared/**")

@@ -8,6 +8,7 @@ save jinja2's lexer and parser.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -19,10 +20,14 @@ _SUFFIX = ".schema.json"
 # which takes 2 ms to import and no reader makes such numbers
 _REPLACED = {
     "from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException\n": (
-        "from sparkc.prepared import Invalid as JsonSchemaValueException\n"
+        "from sparkc.prepared import Invalid as JsonSchemaValueException\n\n"
+        "JsonSchemaValuesException = JsonSchemaValueException\n"
     ),
     "from decimal import Decimal\n": "Decimal = float\n",
 }
+# its table of patterns, all compiled on import, which took longer than validating
+_PATTERN = re.compile(r"^(    '.*'): re\.compile\(('.*')\)", re.MULTILINE)
+_PATTERNS = re.compile(r"^REGEX_PATTERNS = \{(.*?\n)\}\n", re.MULTILINE | re.DOTALL)
 
 
 def prepare() -> Path:
@@ -33,12 +38,14 @@ def prepare() -> Path:
     (folder / "__init__.py").write_text('"""Made by sparkc.prepare; do not edit."""\n', encoding="utf-8")
     for schema in sorted(resources.folder("schemas").glob(f"*{_SUFFIX}")):
         kind = schema.name.removesuffix(_SUFFIX)
-        (folder / f"validate_{kind}.py").write_text(_validator(schema.read_text(encoding="utf-8")), encoding="utf-8")
+        (folder / f"validate_{kind}.py").write_text(
+            validator_code(schema.read_text(encoding="utf-8")), encoding="utf-8"
+        )
     _templates(folder)
     return folder
 
 
-def _validator(schema: str) -> str:
+def validator_code(schema: str) -> str:
     """Return a module that decides whether a document fits ``schema``; it imports nothing but the standard library."""
     from fastjsonschema import compile_to_code  # a build requirement, absent where sparkc only runs
 
@@ -50,6 +57,8 @@ def _validator(schema: str) -> str:
         if foreign not in code:
             raise RuntimeError(f"fastjsonschema's generated code changed: it has no line {foreign.strip()!r}")
         code = code.replace(foreign, own)
+    code = _PATTERN.sub(r"\1: \2", code)
+    code = _PATTERNS.sub(r"from sparkc.prepared import Patterns\n\nREGEX_PATTERNS = Patterns({\1})\n", code)
     return f"{code}\n\nFINGERPRINT = {prepared.schema_fingerprint(schema)!r}\n"
 
 

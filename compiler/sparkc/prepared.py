@@ -7,6 +7,7 @@ editable checkout), the schema or template file itself is used, the slow right w
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,17 @@ class Invalid(Exception):  # noqa: N818 - it carries a verdict; what is wrong is
 
     def __init__(self, message: str = "", **_details: object) -> None:
         super().__init__(message)
+
+
+class Patterns:
+    """The regular expressions of a prepared validator, each compiled when it is first needed."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        self._sources = sources
+
+    def __getitem__(self, pattern: str) -> re.Pattern[str]:
+        """Return the expression for a schema's ``pattern``; ``re`` keeps it for the next use."""
+        return re.compile(self._sources[pattern])
 
 
 def schema_fingerprint(schema: str) -> str:
@@ -51,7 +63,7 @@ def validator(kind: str, schema: str) -> Callable[[Any], Any] | None:
     ``kind`` is "recipe", "inventory", "mod" or "bundle". The validator raises :class:`Invalid`.
     """
     module = _prepared(f"validate_{kind}")
-    fresh = module is not None and module.FINGERPRINT == schema_fingerprint(schema)
+    fresh = module is not None and schema_fingerprint(schema) == module.FINGERPRINT
     return module.validate if fresh else None
 
 

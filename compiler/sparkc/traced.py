@@ -6,10 +6,11 @@ the line, rule, flag or default behind it. Stages pass traced values on; only th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
 from sparkc.reading.source import Span
+from sparkc.record import dataclass
 
 T = TypeVar("T", covariant=True)  # noqa: PLC0105 - T reads better than T_co everywhere
 U = TypeVar("U")

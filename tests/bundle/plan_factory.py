@@ -213,3 +213,9 @@ def plans():
             secrets=(recipe_value("HF_TOKEN", "secrets[0]"),),
         ),
     }
+
+
+def stamps(folder):
+    """Return what tells whether anything below a folder was written: everything but the time of the last read."""
+    found = {path: path.lstat() for path in [folder, *folder.rglob("*")] if path.is_symlink() or path.exists()}
+    return {path: (stat.st_ino, stat.st_mode, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in found.items()}

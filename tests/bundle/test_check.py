@@ -1,7 +1,7 @@
 """``--check``: every difference as a unified diff, and no write."""
 
 import pytest
-from plan_factory import plan, rank
+from plan_factory import plan, rank, stamps
 
 from sparkc.bundle.check import check_bundle
 from sparkc.bundle.file_ops import FileOps
@@ -24,9 +24,9 @@ def folder(unpack):
 
 def check(folder, files=FILES):
     report = Report()
-    before = {path: path.stat() for path in folder.rglob("*")}
+    before = stamps(folder)
     found = check_bundle(files, folder, report=report)
-    assert {path: path.stat() for path in folder.rglob("*")} == before
+    assert stamps(folder) == before
     return {difference.path: (difference.kind, difference.diff) for difference in found}, report.diagnostics
 
 

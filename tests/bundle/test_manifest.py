@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from plan_factory import flag, inventory_value, mod, node, plan, plans, rank, recipe_value
 
+from sparkc import prepared
 from sparkc.bundle.load import load_manifest, parse_manifest
 from sparkc.bundle.manifest import to_bytes
 from sparkc.bundle.render import render
@@ -128,7 +129,7 @@ def test_the_runner_finds_what_it_needs():
     assert (entry.health, entry.deep_probe) == (True, "/v1/completions")
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "a/.."])
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a/..", "a\n/../x", "a\0", "\ud800"])
 def test_a_file_list_cannot_leave_the_bundle(path):
     data = next(file.data for file in render(plan()) if file.path == "bundle.json")
     report = Report()
@@ -152,6 +153,22 @@ def test_yaml_that_is_no_json_is_an_error():
     report = Report()
     assert parse_manifest("demo/bundle.json", data.replace(b'"name": "demo"', b'"name": demo', 1), report) is None
     assert [(d.code, str(d.span)) for d in report.diagnostics] == [("SPK601", "demo/bundle.json:3:11")]
+
+
+@pytest.mark.parametrize("prepared_validator", [None, lambda value: None])
+def test_a_prepared_validator_only_makes_it_faster(monkeypatch, prepared_validator):
+    monkeypatch.setattr(prepared, "validator", lambda kind, schema: prepared_validator if kind == "bundle" else None)
+    assert manifest(plan(mods=(mod(),))).files[0].path == "README.md"
+
+
+def test_what_a_prepared_validator_refuses_is_explained_from_the_schema(monkeypatch):
+    def refuse(value):
+        raise prepared.Invalid
+
+    monkeypatch.setattr(prepared, "validator", lambda kind, schema: refuse)
+    report = Report()
+    assert parse_manifest("demo/bundle.json", b'{"sparkc_bundle": 2}', report) is None
+    assert "demo/bundle.json:1:19" in {str(diagnostic.span) for diagnostic in report.diagnostics}
 
 
 def test_no_manifest_is_no_error(tmp_path):

@@ -77,9 +77,9 @@ def test_the_command_is_shown_by_flag_with_the_origin_of_each_part():
     workers = tuple(recipe_value(text, "args") for text in ("vllm", "serve", "--headless"))
     made = plan(rank(0, world=2, process=Exec(argv)), rank(1, world=2, process=Exec(workers)))
     section = readme(made).split("## Command")[1].split("## Environment")[0]
-    assert "| `--port` | 0 | `9000` | recipe: args[0]; --port 9000, instead of 8000 from recipe: port |" in section
-    assert "| `--lora` | 0 | `'a b'` | recipe: args[1]; recipe: args[2] |" in section
-    assert "| `--lora (2)` | 0 | | recipe: args[3] |" in section
+    assert "| `--port` | 0 | `9000` | recipe: args; --port 9000, instead of 8000 from recipe: port |" in section
+    assert "| `--lora` | 0 | `'a b'` | recipe: args |" in section
+    assert "| `--lora (2)` | 0 | | recipe: args |" in section
     assert "| `--headless` | 1 | | recipe: args |" in section
 
 
@@ -131,8 +131,8 @@ def test_a_retired_mod_is_named_as_not_run():
     made = plan(
         mods=(mod("old", files=(), native_since="0.26"), mod("loop", every_start=True, requires=("privileged",)))
     )
-    assert "- Mod `old` (recipe: mods[0]): **not run**, the engine does this itself since 0.26\n" in readme(made)
-    assert "- Mod `loop` (recipe: mods[0]), runs at every start, needs privileged\n" in readme(made)
+    assert "- Mod `old` (recipe: mods): **not run**, the engine does this itself since 0.26\n" in readme(made)
+    assert "- Mod `loop` (recipe: mods), runs at every start, needs privileged\n" in readme(made)
 
 
 def test_long_values_are_cut_and_their_length_told():

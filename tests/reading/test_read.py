@@ -11,8 +11,20 @@ from sparkc.reading.node import Document, Mapping, Node, Sequence
 from sparkc.reading.read import decode, read_document
 from sparkc.reading.source import Source, Span
 
-YAML_SEED = "name: x\nenv:\n  A: &a 'q'\n  B: *a\n  <<: {C: 1}\nlist: [1, {b: c}]\ntext: |\n  l1\n\n  l2\nq: \"\\n\" # c\n--- \n"
-TOML_SEED = "name = 'x'\n[env]\nA = \"q\\n\"\nb.c = [1, {d = 2.5}]\n[[n]]\nt = \"\"\"\nl1\n\"\"\"\n# c\nday = 2026-01-01\n"
+YAML_SEED = """\
+name: x
+env:
+  A: &a 'q'
+  B: *a
+  <<: {C: 1}
+list: [1, {b: c}]
+text: |
+  l1
+
+  l2
+q: "\\n" # c
+"""
+TOML_SEED = 'name = \'x\'\n[env]\nA = "q\\n"\nb.c = [1, {d = 2.5}]\n[[n]]\nt = """\nl1\n"""\n# c\nday = 2026-01-01\n'
 
 
 def check_span(span: Span, source: Source) -> None:
@@ -52,7 +64,9 @@ def mutated(draw: st.DrawFn, seed: str) -> bytes:
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(text)))
         to = draw(st.integers(at, min(len(text), at + 6)))
-        text = text[:at] + draw(st.text("\t\n \u00a0\x85\u2028{}[]:,-?&*!|>'\"%@`#\\.=~<é😀ab01", max_size=4)) + text[to:]
+        text = (
+            text[:at] + draw(st.text("\t\n \u00a0\x85\u2028{}[]:,-?&*!|>'\"%@`#\\.=~<é😀ab01", max_size=4)) + text[to:]
+        )
     return text.encode()
 
 

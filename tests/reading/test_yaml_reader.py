@@ -39,7 +39,22 @@ def texts(document: Document) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "text",
-    ["NO", "on", "0123", "0899", "24.10", "0.90", "1e-5", "25921e05", "22:22", "2026-09-20", "1_000", "0x1F", ".inf", "=x"],
+    [
+        "NO",
+        "on",
+        "0123",
+        "0899",
+        "24.10",
+        "0.90",
+        "1e-5",
+        "25921e05",
+        "22:22",
+        "2026-09-20",
+        "1_000",
+        "0x1F",
+        ".inf",
+        "=x",
+    ],
 )
 def test_plain_scalars_keep_the_characters_that_were_typed(text: str) -> None:
     value = read(f"A: {text}\n").root.get("A")
@@ -102,7 +117,9 @@ def test_a_duplicate_points_at_the_first_key() -> None:
     assert str(related.span) == "recipe.yaml:1:1"
 
 
-@pytest.mark.parametrize(("first", "second"), [("1", "01"), ("1", "0x1"), ("true", "True"), ("1.0", "1.00"), ("1", "'1'")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("1", "01"), ("1", "0x1"), ("true", "True"), ("1.0", "1.00"), ("1", "'1'")]
+)
 def test_keys_equal_after_resolution_are_duplicates(first: str, second: str) -> None:
     code, place, message = only_fault(f"ranks:\n  {first}: a\n  {second}: b\n")
     assert (code, place) == ("SPK006", "recipe.yaml:3:3")
@@ -181,7 +198,9 @@ def test_faults_before_a_syntax_error_are_reported_with_it() -> None:
     assert [code for code, _, _ in faults("env:\n  a: &x\n  a: 1\nb: [\n")] == ["SPK008", "SPK006", "SPK004"]
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "a: [" * 50_000, "- " * 50_000, "{a: " * 65, "a: " + "[" * 64 + "]" * 64])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "a: [" * 50_000, "- " * 50_000, "{a: " * 65, "a: " + "[" * 64 + "]" * 64]
+)
 def test_deep_nesting_is_refused_without_recursion(text: str) -> None:
     assert only_fault(text)[0] == "SPK010"
 
@@ -255,6 +274,8 @@ def test_the_parser_in_python_reads_the_same(text: str, monkeypatch: pytest.Monk
         ("- " * 1000, "SPK010", "1:129"),
     ],
 )
-def test_the_parser_in_python_refuses_the_same(text: str, code: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parser_in_python_refuses_the_same(
+    text: str, code: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(yaml_reader, "_LOADER", yaml.SafeLoader)
     assert only_fault(text)[:2] == (code, f"recipe.yaml:{place}")

@@ -145,6 +145,16 @@ def test_a_value_in_quotes_of_a_script_arrives_as_it_is(value):
 
 
 @given(VALUES)
+def test_a_value_in_a_here_document_arrives_as_it_is(value):
+    for mark, context in (("E", "heredoc"), ("'E'", "data")):
+        script = fill_shell(
+            [Text(f"cat <<{mark}\n"), *word(("v", context)).parts, Text("\nE\n")], {"v": value}, Report()
+        )
+        out = subprocess.run(["bash", "-c", script], capture_output=True, check=True, text=True).stdout
+        assert out == f"{value}\n"
+
+
+@given(VALUES)
 def test_a_value_outside_quotes_of_a_script_splits_as_in_an_argv(value):
     if split_words(value) is None:
         return

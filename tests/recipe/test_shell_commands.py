@@ -47,6 +47,8 @@ def errors(report):
         ("# first\na b\n# last", ["a", "b"]),
         ("a b # why", ["a", "b"]),
         ("exec a b", ["a", "b"]),
+        ("'A'=1 B=2", ["A=1", "B=2"]),
+        ('a "$\'x"', ["a", "$'x"]),
         ("'exec' a", ["exec", "a"]),
         ("a '^x$' \\$HOME \"\\`\"", ["a", "^x$", "$HOME", "`"]),
         ("a b \\", ["a", "b"]),
@@ -182,6 +184,8 @@ def test_foreign_text_with_a_broken_continuation_is_a_located_error(command, exp
         "vllm serve m --port 1 \\ ",
         "vllm serve m --port 1 \\\n \\\n\n",
         "\n\nvllm serve m --port 1",
+        "vllm serve m --port 1 \\\n  #--old 2",
+        "# why\nvllm serve m --port 1",
     ],
 )
 def test_v1_lines_of_blanks_and_backslashes_join(command):
@@ -193,9 +197,11 @@ def test_v1_lines_of_blanks_and_backslashes_join(command):
 @pytest.mark.parametrize(
     ("command", "at", "reason"),
     [
-        ("cd /x && vllm serve m", (2, 9), "`&&` is a shell operator"),
+        ("/x && vllm serve m", (2, 6), "`&&` is a shell operator"),
         ("vllm serve $M", (2, 14), "`$M` is expanded by a shell"),
         ("export A=1\nvllm serve m", (2, 3), "`export` is a command of the shell itself"),
+        ("export A=$X; vllm serve m", (2, 3), "`export` is a command"),
+        ("bash -c 'a; b'", (2, 13), "`;` is a shell operator"),
         ("sleep 1\nvllm serve m", (3, 3), "a second command starts here"),
     ],
 )
@@ -213,6 +219,7 @@ def test_foreign_text_that_needs_a_shell_is_a_script_with_one_reason(command, at
     [
         ("cd /x && exec vllm serve m --x 1", "cd /x && exec ", ["vllm", "serve", "m", "--x", "1"], ""),
         ("A=1 vllm serve $M > log 2>&1", "A=1 ", ["vllm", "serve", "$M"], " > log 2>&1"),
+        ("vllm serve $M > log --x", "", ["vllm", "serve", "$M"], " > log --x"),
         ("vllm serve m 2>&1 | tee log", "", ["vllm", "serve", "m"], " 2>&1 | tee log"),
         ("vllm serve m & # bg\nwait", "", ["vllm", "serve", "m"], " & # bg\nwait"),
         ("vllm serve m \\\n  --x 1 # --y 2\nwait", "", ["vllm", "serve", "m", "--x", "1"], " # --y 2\nwait"),
@@ -248,6 +255,11 @@ def test_placeholders_in_a_script_know_their_quotes_and_comments_keep_them_as_te
     assert {part.context for part in script.engine[2].parts if isinstance(part, Param)} == {"data"}
 
 
+def test_v1_scripts_lose_the_lines_that_the_launcher_drops():
+    script = foreign("echo a \\\n\n  b\n \\\ncat <<E\n\nE\nvllm serve m")[0].command
+    assert shown(script.before) == "echo a \\\n  b\ncat <<E\n\nE\n"
+
+
 def test_a_shebang_becomes_the_scripts_interpreter():
     script = parse("#!/usr/bin/env -S bash -e\nA=$B\nvllm serve m", allow_script=True)[0].command
     assert script.shebang == "/usr/bin/env -S bash -e"
@@ -275,6 +287,10 @@ def test_typographic_characters_are_a_warning_and_stay(item, code_point):
     (warning,) = report.diagnostics
     assert (warning.code, warning.severity, warning.span.column) == ("SPK120", Severity.WARNING, 14)
     assert code_point in warning.message
+
+
+def test_an_unwrapped_command_is_checked_too():
+    assert [found.code for found in parse("bash -c 'a \u2013x'")[1].diagnostics] == ["SPK120"]
 
 
 def test_a_dash_inside_a_text_is_nobodys_mistake():

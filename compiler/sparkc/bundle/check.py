@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from sparkc.bundle.model import BundleFile, Files
 from sparkc.bundle.write import JOURNAL
 from sparkc.diagnostics.model import Report
 from sparkc.errors import SparkcError
+from sparkc.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from sparkc.record import dataclass
 
 # Temporary files and the journal; git and checks ignore names that start so.
 PREFIX = ".sparkc-"

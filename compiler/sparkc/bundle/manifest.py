@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from sparkc.bundle.model import BundleFile
 from sparkc.bundle.quoting import escape_invisible
 from sparkc.planning.model import Plan, RankPlan
+from sparkc.record import dataclass
 
 MANIFEST = "bundle.json"
 

@@ -17,7 +17,8 @@ _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060
 _YAML_SPECIAL = re.compile(_INVISIBLE.pattern[:-1] + '"\\\\$]')
 _YAML_NAMED = {'"': '\\"', "\\": "\\\\", "$": "$$", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
-_IMPOSSIBLE = re.compile("[\x00\ud800-\udfff]")
+# NUL and lone surrogates: no file, argument or path can hold them.
+IMPOSSIBLE = re.compile("[\x00\ud800-\udfff]")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # What Compose takes as a duration (always with a unit: "900" is refused) and as a byte size ("1e9" is dropped
@@ -45,7 +46,7 @@ def finalize(value: object) -> Quoted:
 def _possible(text: str) -> str:
     if not isinstance(text, str):
         raise TypeError(f"expected text, got {text!r}")
-    found = _IMPOSSIBLE.search(text)
+    found = IMPOSSIBLE.search(text)
     if found:
         raise ValueError(f"U+{ord(found[0]):04X} cannot be written into a bundle: {text!r}")
     return text

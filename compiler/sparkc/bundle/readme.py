@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sparkc.bundle.manifest import waves
 from sparkc.bundle.quoting import word
 from sparkc.diagnostics.model import Severity
 from sparkc.planning.model import Mod, Mount, Plan, RankPlan, Shell
+from sparkc.record import dataclass
 from sparkc.traced import Origin, T, Traced
 
 # Enough of a replaced value to recognise it.
 _REPLACED_LIMIT = 40
 
+_LIST_INDEX = re.compile(r"\[[0-9]+\]")
 _PORT_SUFFIX = re.compile(r"(?P<host>.*[^:]|\[.*\]):(?P<port>[0-9]+)")
 
 
@@ -95,7 +96,8 @@ def _origin_text(plan: Plan, origin: Origin) -> str:
     if origin.span is None:
         return str(origin)
     name = origin.span.source.name
-    key = origin.text.removeprefix(f"{name}: ")
+    # The place in a list moves with what is inserted above it, like a line number.
+    key = _LIST_INDEX.sub("", origin.text.removeprefix(f"{name}: "))
     if name == plan.recipe.source.name:
         return f"recipe: {key}"
     if name == plan.inventory.source.name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from jinja2 import Environment
@@ -16,6 +15,7 @@ from sparkc.bundle.readme import readme_context
 from sparkc.bundle.templates import environment
 from sparkc.planning.model import Mod, Plan, RankPlan, Shell
 from sparkc.prepared import template_loader
+from sparkc.record import dataclass
 
 # A fixed order for what everybody sets; other limits follow by name.
 _ULIMIT_ORDER = ("memlock", "nofile", "stack")

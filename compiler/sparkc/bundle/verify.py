@@ -59,15 +59,18 @@ def _refusal(base: list[str], folder: Path, project: str, environment: Mapping[s
     """Return the command and what Compose said about one rank, "" if it said nothing."""
     command = [*base, "-f", str(folder / "compose.yaml"), "--project-directory", str(folder)]
     command += ["-p", project, "--env-file", os.devnull, "config", "-q"]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except OSError as error:
+        return f"$ {shlex.join(command)}\n{error}"
     # A warning is a refusal too: Compose warns where it would drop or guess a value.
     if done.returncode == 0 and not done.stderr:
         return ""

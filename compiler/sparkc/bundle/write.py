@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 
 from sparkc.bundle.file_ops import PREFIX, TEMPORARY, FileOps
 from sparkc.bundle.load import parse_manifest, unlocated
 from sparkc.bundle.manifest import MANIFEST, Manifest, sha256
 from sparkc.bundle.model import BundleFile, Files
+from sparkc.bundle.quoting import IMPOSSIBLE
 from sparkc.diagnostics.model import Report
 from sparkc.errors import SparkcError
+from sparkc.record import dataclass
 
 JOURNAL = f"{PREFIX}writing"
 # Line-end conversion by git would look like hand edits.
@@ -57,7 +59,8 @@ def write_bundle(
     Args:
         files: a rendered bundle.
         directory: ``out/<name>``; it and its parents are made if needed.
-        force: overwrite hand edits, files in the way, and a bundle made from another recipe or inventory.
+        force: overwrite hand edits, files that sparkc did not write, and the bundle of another recipe or inventory;
+            symlinks and folders in the way are refused all the same.
         report: takes the reasons for a refusal, each naming its file.
         fs: file operations, for tests.
 
@@ -197,20 +200,24 @@ def _shown(record: Mapping[str, str]) -> str:
 
 
 def _read_journal(fs: FileOps, directory: Path) -> dict[str, list[str]] | None:
-    """Return the hashes that an unfinished write announced, or None if none is under way."""
+    """Return the hashes that an unfinished write announced, or None if none is under way.
+
+    A damaged journal still marks the bundle as unfinished, but vouches for nothing.
+    """
     if fs.entry(directory / JOURNAL) is None:
         return None
     try:
         found = json.loads(fs.read(directory / JOURNAL))
-    except ValueError:
-        return {}  # damaged: it still marks the bundle as unfinished, but vouches for nothing
-    if not isinstance(found, dict):
+    except (ValueError, RecursionError):
         return {}
-    return {path: hashes for path, hashes in found.items() if isinstance(hashes, list) and _inside(path)}
+    if not isinstance(found, dict) or not all(_is_announcement(path, hashes) for path, hashes in found.items()):
+        return {}
+    return found
 
 
-def _inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in path.split("/")
+def _is_announcement(path: str, hashes: object) -> bool:
+    inside = not {"", ".", ".."}.intersection(path.split("/")) and not IMPOSSIBLE.search(path)
+    return inside and isinstance(hashes, list) and all(isinstance(each, str) for each in hashes)
 
 
 def _apply(fs: FileOps, directory: Path, files: Files, state: _State) -> None:

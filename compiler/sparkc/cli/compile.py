@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from sparkc.planning.model import Plan
 from sparkc.planning.overrides import Overrides
 from sparkc.planning.plan import make_plan
 from sparkc.planning.secret_shapes import check_files
+from sparkc.record import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from sparkc.cli.mods_on_disk import load_mods
@@ -14,8 +13,9 @@ from sparkc.inventory.model import Inventory
 from sparkc.planning.group import Inputs
 from sparkc.planning.overrides import Overrides
 from sparkc.reading.read import read_document
-from sparkc.recipe.dialects import read_recipe
+from sparkc.recipe.dialects import read_recipe_file
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 from sparkc.traced import Traced, from_flag
 
 
@@ -45,8 +45,7 @@ def load_recipe(file: RecipeFile, report: Report) -> tuple[Recipe | None, str]:
     """Return the recipe and its file's SHA-256."""
     data = read_bytes(file.path)
     digest = hashlib.sha256(data).hexdigest()
-    document = read_document(file.name, data, report)
-    return (None if document is None else read_recipe(document, report)), digest
+    return read_recipe_file(file.name, data, report), digest
 
 
 def inventory_file(project: Project, given: str | None) -> InventoryFile:

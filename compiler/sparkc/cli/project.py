@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from sparkc import resources
 from sparkc.errors import SparkcError
+from sparkc.record import dataclass
 
 INVENTORY_NAMES = ("inventory.yaml", "inventory.yml", "inventory.toml")
 RECIPE_SUFFIXES = (".yaml", ".yml", ".toml", ".sh")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from sparkc.reading.source import Span
+from sparkc.record import dataclass
 
 
 class Severity(Enum):

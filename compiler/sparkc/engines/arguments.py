@@ -7,15 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sparkc.traced import Origin, Traced
 
 Words = tuple[Traced[str], ...]
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A flag in a word list: the index of its first word, how many words it takes, and its value."""
 
     index: int
@@ -26,10 +25,10 @@ class Found:
 
 def flag_name(word: str) -> str | None:
     """Return the normalised name of a flag word (``--max_model_len=5`` → ``--max-model-len``), else None."""
-    if not word.startswith("-") or word in ("-", "--"):
+    if word[:1] != "-" or word in ("-", "--"):
         return None
-    name = word.split("=", 1)[0]
-    if name.startswith("--"):
+    name = word.partition("=")[0]
+    if "_" in name and name.startswith("--"):
         head, dot, tail = name.partition(".")
         return head.replace("_", "-") + dot + tail
     return name
@@ -54,6 +53,21 @@ def last_value(words: Sequence[Traced[str]], names: Sequence[str]) -> Traced[str
     """Return the value that argparse would keep for a flag, or None when it is absent or has no value."""
     found = find(words, names)
     return found[-1].value if found else None
+
+
+def last_values(words: Sequence[Traced[str]]) -> dict[str, str]:
+    """Return, in one pass, what follows each flag at its last occurrence ("" where nothing does).
+
+    A word list does not say which flags take a value: look up only those that do, or that a flag is there at all.
+    """
+    values: dict[str, str] = {}
+    following = [*(word.value for word in words[1:]), ""]
+    for word, after in zip(words, following, strict=True):
+        name = flag_name(word.value)
+        if name is not None:
+            _, equals, inline = word.value.partition("=")
+            values[name] = inline if equals else after
+    return values
 
 
 def has(words: Sequence[Traced[str]], names: Sequence[str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from sparkc.diagnostics import Report
@@ -12,6 +11,7 @@ from sparkc.inventory.model import Node
 from sparkc.planning.model import Port, Probe, RankPlan, Step
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 from sparkc.traced import Traced
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sparkc.reading.source import Source
+from sparkc.record import dataclass
 from sparkc.traced import Traced
 
 

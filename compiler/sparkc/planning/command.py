@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
@@ -14,6 +12,7 @@ from sparkc.planning.parameters import OVERRIDE_PARAMETERS, Parameters, flag_of,
 from sparkc.planning.words import fill_words
 from sparkc.recipe.model import Argv, Recipe, Script, Text
 from sparkc.recipe.placeholders import fill_shell, quote
+from sparkc.record import dataclass
 from sparkc.traced import Traced, from_flag, from_rule
 
 
@@ -118,7 +117,8 @@ def process(plan: CommandPlan, values: Parameters, final: Words, report: Report)
         return Exec((*entry, *final))
     texts = {name: value.value for name, value in values.items()}
     live = _shell_forms(command, values, texts, report)
-    body = " \\\n    ".join(live.get((word.value, word.origin)) or quote(word.value) for word in final)
+    shown = (live.get((word.value, word.origin), quote(word.value)) for word in final)
+    body = " \\\n    ".join(text for text in shown if text)
     before = fill_shell(command.before, texts, report)
     after = fill_shell(command.after, texts, report)
     text = f"#!{command.shebang}\n{before}{body}{after}".rstrip("\n") + "\n"
@@ -131,6 +131,7 @@ def _shell_forms(
     forms: dict[tuple[str, object], str] = {}
     for word in script.engine:
         shell = word.shell or (Text(""),)
-        for item in fill_words((word,), values, report):
-            forms[item.value, item.origin] = fill_shell(shell, texts, report)
+        # A placeholder outside quotes can make several items of one word; its shell form stands for all of them.
+        for position, item in enumerate(fill_words((word,), values, report)):
+            forms[item.value, item.origin] = "" if position else fill_shell(shell, texts, report)
     return forms

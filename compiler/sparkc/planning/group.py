@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkc.engines.base import Engine
 from sparkc.fabric.base import Fabric
 from sparkc.inventory.model import Inventory
@@ -13,6 +11,7 @@ from sparkc.planning.overrides import Overrides
 from sparkc.planning.parameters import Parameters, rank_parameters
 from sparkc.planning.selection import Selection
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 from sparkc.traced import Traced
 
 

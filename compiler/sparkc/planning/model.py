@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparkc.diagnostics import Diagnostic
 from sparkc.inventory.model import Inventory, Node
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 from sparkc.traced import Traced
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from sparkc.diagnostics import Related, Report
@@ -18,6 +17,7 @@ from sparkc.reading.fields import Fields
 from sparkc.reading.read import read_document
 from sparkc.reading.schema import validate
 from sparkc.reading.source import Span
+from sparkc.record import dataclass
 from sparkc.traced import Traced
 
 # A mod patches a few files; a bundle is committed to git and copied to every node. A wheel or two still fit.

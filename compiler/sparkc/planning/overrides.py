@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from sparkc.planning.model import Json
+from sparkc.record import dataclass
 
 
 @dataclass(frozen=True)

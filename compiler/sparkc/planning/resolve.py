@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkc.diagnostics import Report
 from sparkc.engines.arguments import Words
 from sparkc.engines.registry import ENGINES
@@ -13,6 +11,7 @@ from sparkc.planning.overrides import Overrides
 from sparkc.planning.parameters import Parameters, parameters, rank_parameters, report_missing
 from sparkc.planning.selection import nodes_needed
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 
 
 @dataclass(frozen=True)

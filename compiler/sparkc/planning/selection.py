@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sparkc.diagnostics import Report
 from sparkc.diagnostics.suggest import did_you_mean
@@ -12,6 +11,7 @@ from sparkc.inventory.model import Inventory, Node
 from sparkc.planning.overrides import Overrides
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
+from sparkc.record import dataclass
 
 # Counts the world of a command that is compiled solo, or for a cluster.
 CountWorld = Callable[[bool], World]

@@ -7,10 +7,10 @@ stay text until a schema or a field reader asks for a type (YAML 1.2 core schema
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from sparkc.reading.source import Source, Span
+from sparkc.record import dataclass
 
 # "plain": an unquoted YAML scalar, whose type is decided by the reader of the field.
 # "quoted": a string beyond doubt (YAML quotes or block text, any TOML string).

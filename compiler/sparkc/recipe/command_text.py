@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sparkc.reading.locate import locate
 from sparkc.reading.node import Scalar
@@ -14,8 +14,7 @@ from sparkc.recipe.shell_tokens import Token
 from sparkc.traced import from_file
 
 
-@dataclass(frozen=True)
-class CommandText:
+class CommandText(NamedTuple):
     """The atoms of a command, or of the text inside its ``bash -c``, which lie in the same scalar."""
 
     scalar: Scalar

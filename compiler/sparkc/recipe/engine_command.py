@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class EngineCommand:
+class EngineCommand(NamedTuple):
     """The engine's name in our registry, and the index of the word that is its program."""
 
     engine: str

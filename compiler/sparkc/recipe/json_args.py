@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from sparkc.diagnostics import Report
 from sparkc.reading.fields import Fields
@@ -68,7 +69,7 @@ def _write_scalar(scalar: Scalar, path: str, out: list[Part], report: Report) ->
         return
     out.append(Text('"'))
     parts = parts_of(scalar, "native", report)
-    out.extend(Text(_escaped(part.text)) if isinstance(part, Text) else part for part in parts)
+    out.extend(Text(_escaped(part.text)) if isinstance(part, Text) else replace(part, context="json") for part in parts)
     out.append(Text('"'))
 
 

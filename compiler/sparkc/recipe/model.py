@@ -7,10 +7,11 @@ overrides (``--port``, ``--set``), and per rank (``{node.address}``). Every valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sparkc.reading.source import Source, Span
+from sparkc.record import dataclass
 from sparkc.traced import Origin, Traced
 
 
@@ -29,12 +30,12 @@ class Param:
     native recipe), "words" is split by POSIX rules (outside quotes in a v1 command, where recipes rely on
     ``"a b"`` becoming two words). In the shell text of a script, "single" and "double" stand inside quotes
     of that kind, "heredoc" in a here-document that the shell expands, "data" in one that it does not, and
-    "words" outside; the value is escaped for its place. No value is scanned again.
+    "words" outside; "json" stands inside a JSON string. The value is escaped for its place, never scanned again.
     """
 
     name: str
     span: Span
-    context: Literal["data", "words", "single", "double", "heredoc"] = "data"
+    context: Literal["data", "words", "single", "double", "heredoc", "json"] = "data"
 
 
 Part = Text | Param

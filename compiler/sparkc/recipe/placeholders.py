@@ -79,7 +79,15 @@ def params_of(command: Command) -> Iterator[Param]:
 
 def fill(parts: Iterable[Part], values: Mapping[str, str]) -> str:
     """Insert values as data: nothing is split or scanned again. ``values`` must hold every name of ``parts``."""
-    return "".join(part.text if isinstance(part, Text) else values[part.name] for part in parts)
+    return "".join(part.text if isinstance(part, Text) else _data(part, values[part.name]) for part in parts)
+
+
+def _data(param: Param, value: str) -> str:
+    if param.context != "json":
+        return value
+    import json  # few recipes have parameters inside json_args
+
+    return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def fill_word(word: Word, values: Mapping[str, str], report: Report) -> list[str]:
@@ -94,7 +102,7 @@ def fill_word(word: Word, values: Mapping[str, str], report: Report) -> list[str
         if isinstance(part, Text):
             current = (current or "") + part.text
         elif part.context != "words":
-            current = (current or "") + values[part.name]
+            current = (current or "") + _data(part, values[part.name])
         else:
             for piece in _split_value(part, values[part.name], report):
                 if piece is not None:

@@ -8,7 +8,7 @@ ordinary characters in it. Leading ``NAME=VALUE`` words become environment, a le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from sparkc.diagnostics import Report
 from sparkc.reading.node import Scalar
@@ -27,12 +27,11 @@ from sparkc.traced import Traced, from_file
 _DEFAULT_SHELL = "/bin/bash"
 
 
-@dataclass(frozen=True)
-class ParsedCommand:
+class ParsedCommand(NamedTuple):
     """A command, and the environment that stood before it as ``NAME=VALUE`` words."""
 
     command: Command
-    env: Mapping[str, Traced[EnvValue]] = field(default_factory=dict)
+    env: Mapping[str, Traced[EnvValue]]
 
 
 def parse_command(
@@ -54,8 +53,7 @@ def parse_command(
     return _Parser(allow_script, report).parse(text, _DEFAULT_SHELL, "")
 
 
-@dataclass(frozen=True)
-class _Parser:
+class _Parser(NamedTuple):
     allow_script: bool
     report: Report
 
@@ -77,10 +75,11 @@ class _Parser:
             return None
         if needs or len(commands) > 1:
             second = commands[1].words[0] if len(commands) > 1 else None
-            self.report.add(faults.script_warning(text, needs[0] if needs else None, second))
+            first = min(needs, key=lambda need: need.start, default=None)
+            self.report.add(faults.script_warning(text, first, second))
             script = build_script(text, lexed, commands, interpreter, prelude, self.report)
             check_characters(script.engine, self.report)
-            return ParsedCommand(script)
+            return ParsedCommand(script, {})
         return self._simple(text, commands[0])
 
     def _lex(self, text: CommandText) -> Lexed | None:
@@ -103,15 +102,16 @@ class _Parser:
             return None
         wrapped = unwrap(words)
         if wrapped is not None:
+            inner_text = text._replace(atoms=wrapped.atoms)
             # In a native text, more than one simple command inside `bash -c` stays an argument of that bash.
-            report = self.report if self.allow_script else Report()
-            inner = replace(self, report=report).parse(
-                replace(text, atoms=wrapped.atoms), wrapped.interpreter, wrapped.prelude
-            )
-            if inner is not None and not report.failed:
-                return ParsedCommand(inner.command, {**env, **inner.env})
+            trial = self.report if self.allow_script else Report()
+            inner = self._replace(report=trial).parse(inner_text, wrapped.interpreter, wrapped.prelude)
             if self.allow_script:
-                return None
+                return inner and ParsedCommand(inner.command, {**env, **inner.env})
+            if inner is not None and not trial.failed:
+                for diagnostic in trial.diagnostics:
+                    self.report.add(diagnostic)
+                return ParsedCommand(inner.command, {**env, **inner.env})
         faults.report_words(text, words, self.report)
         argv = Argv(tuple(text.word(token) for token in words))
         check_characters(argv.words, self.report)

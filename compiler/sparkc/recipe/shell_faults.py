@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from sparkc.diagnostics import Report, Severity
 from sparkc.diagnostics.model import Diagnostic
@@ -22,8 +22,7 @@ _ESCAPED_BLANK = re.compile(r"\\[ \t]+[^ \t]")
 _AS_LIST = "a native command runs without a shell: write it as a list that names one, [bash, -c, '…']"
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """Something that only a shell can do, with its code, its place (atom indices) and its wording."""
 
     code: str

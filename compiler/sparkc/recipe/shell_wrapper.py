@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sparkc.recipe.command_text import visible
 from sparkc.recipe.placeholders import Atom
@@ -16,8 +16,7 @@ _IGNORED = frozenset("lic")
 _KEPT = frozenset("euxo")
 
 
-@dataclass(frozen=True)
-class Wrapped:
+class Wrapped(NamedTuple):
     """The text inside; ``interpreter`` runs it, after ``prelude`` ("set -e" for ``bash -ec``) if it is a script."""
 
     atoms: tuple[Atom, ...]

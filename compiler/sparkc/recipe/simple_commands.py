@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sparkc.recipe.shell_tokens import Token
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-@dataclass(frozen=True)
-class SimpleCommand:
+class SimpleCommand(NamedTuple):
     """Words up to an operator or a line end; targets of redirections are not among them.
 
     ``before`` are the operators, line ends and comments between this command and the one before it.
@@ -56,11 +55,8 @@ def simple_commands(tokens: Sequence[Token]) -> list[SimpleCommand]:
 
 
 def split_assignments(words: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
-    """Return the leading ``NAME=VALUE`` words, whose name must stand outside quotes, and the rest."""
+    """Return the leading ``NAME=VALUE`` words and the rest; a name with quotes in it is none (``'A'=1``)."""
     count = 0
-    for word in words:
-        match = _ASSIGNMENT.match(word.text)
-        if match is None or match.end() > word.bare:
-            break
+    while count < len(words) and _ASSIGNMENT.match(words[count].text):
         count += 1
     return words[:count], words[count:]

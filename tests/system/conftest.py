@@ -1,0 +1,22 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from system_tools import ProjectFolder, Stubs, inventory
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of four nodes, without recipes."""
+    folder = ProjectFolder(tmp_path / "project")
+    folder.write("inventory.yaml", inventory())
+    return folder
+
+
+@pytest.fixture
+def stubs(tmp_path):
+    """The programs that recipes start, as stubs."""
+    return Stubs(tmp_path / "stubs", "engine", "vllm", "uvicorn", "python3")
