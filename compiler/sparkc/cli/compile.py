@@ -208,4 +208,5 @@ def _summarise(compiled: Compiled, result: WriteResult) -> None:
     nodes = ", ".join(rank.node.name.value for rank in plan.ranks)
     changes = f"{len(result.changed)} written, {len(result.removed)} removed, {len(result.unchanged)} unchanged"
     click.echo(f"{shown(compiled.directory)}: {plan.nnodes} rank(s) on {nodes} ({changes})")
-    click.echo(f"read {shown(compiled.directory / 'README.md')} first, then commit the folder")
+    if result.changed or result.removed:
+        click.echo(f"read {shown(compiled.directory / 'README.md')} first, then commit the folder")

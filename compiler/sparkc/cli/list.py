@@ -10,6 +10,7 @@ from sparkc.cli.inputs import load_recipe
 from sparkc.cli.project import RecipeFile, all_recipes, find_project, recipe_name
 from sparkc.diagnostics import Report
 from sparkc.inventory.example import example_inventory
+from sparkc.inventory.model import Node
 from sparkc.planning.resolve import resolve
 
 _COLUMNS = ("name", "nodes", "engine", "image", "model")
@@ -26,7 +27,8 @@ def command(*, as_json: bool) -> int:
       sparkc list --json | jq -r '.[] | select(.nodes <= 2) | .name'
     """  # noqa: D301 - \b keeps click from wrapping the example
     files = list(all_recipes(find_project(Path.cwd())))
-    rows = {file.name: _row(file) for file in files}
+    node = example_inventory().nodes[0]
+    rows = {file.name: _row(file, node) for file in files}
     broken = [name for name, row in rows.items() if row is None]
     good = [row for row in rows.values() if row is not None]
     if as_json:
@@ -43,10 +45,10 @@ def command(*, as_json: bool) -> int:
     return 0
 
 
-def _row(file: RecipeFile) -> dict[str, object] | None:
+def _row(file: RecipeFile, node: Node) -> dict[str, object] | None:
     report = Report()
     recipe, _ = load_recipe(file, report)
-    resolved = None if recipe is None else resolve(recipe, example_inventory().nodes[0], report)
+    resolved = None if recipe is None else resolve(recipe, node, report)
     if recipe is None or resolved is None:
         return None
     return {

@@ -36,6 +36,16 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - for the type checker
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from sparkc.diagnostics.suggest import did_you_mean  # only on the way to an error message
+
+            hint = did_you_mean(args[0], COMMANDS) or f"there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no such command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

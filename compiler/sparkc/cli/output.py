@@ -14,6 +14,8 @@ from sparkc.cli.project import Project
 from sparkc.diagnostics import Diagnostic, Report, Severity
 from sparkc.reading.source import Span
 
+_LAST = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
+
 Format = Literal["text", "json", "github"]
 
 
@@ -22,14 +24,16 @@ def print_diagnostics(
 ) -> None:
     """Print diagnostics: text to standard error, the formats for programs to standard output.
 
-    Files are shown by the path from the current folder, which editors and CI can open. ``files`` maps the names of
-    sources that do not lie in the project to their paths.
+    The text ends with the errors, where the eye falls first. Files are shown by the path from the current folder,
+    which editors and CI can open; ``files`` maps the names of sources that do not lie in the project to their paths.
     """
     if not diagnostics and format_ == "text":
         return
     from sparkc.diagnostics.render import render  # nothing to print on a clean run
 
     paths = {name: shown(path) for name, path in (files or {}).items()}
+    if format_ == "text":
+        diagnostics = sorted(diagnostics, key=lambda diagnostic: _LAST.index(diagnostic.severity))
     located = [_located(diagnostic, project, paths) for diagnostic in diagnostics]
     stream = sys.stderr if format_ == "text" else sys.stdout
     colour = format_ == "text" and stream.isatty()

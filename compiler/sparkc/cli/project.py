@@ -79,7 +79,7 @@ def find_recipe(project: Project, argument: str) -> RecipeFile:
     ours = resources.folder("recipes")
     found = list(_matches(ours, name))
     if not found:
-        raise SparkcError(f"there is no recipe {argument!r}", hint=_near(project, name))
+        raise SparkcError(f"there is no file and no recipe {argument!r}", hint=_near(project, name))
     path = _single(found, ours, name)
     return _catalogue_file(project, path)
 
