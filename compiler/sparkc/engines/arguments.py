@@ -15,9 +15,9 @@ Words = tuple[Traced[str], ...]
 
 
 class Found(NamedTuple):
-    """A flag in a word list: the index of its first word, how many words it takes, and its value."""
+    """A flag in a word list: where its first word is, how many words it takes, and its value."""
 
-    index: int
+    at: int
     width: int
     flag: Traced[str]
     value: Traced[str] | None
@@ -38,7 +38,7 @@ def find(words: Sequence[Traced[str]], names: Sequence[str]) -> tuple[Found, ...
     """Return every occurrence of a value-taking flag spelled as one of ``names``, in order."""
     found: list[Found] = []
     for index, word in enumerate(words):
-        if flag_name(word.value) not in names:
+        if word.value[:1] != "-" or flag_name(word.value) not in names:
             continue
         if "=" in word.value:
             found.append(Found(index, 1, word, word.with_value(word.value.split("=", 1)[1])))
@@ -62,8 +62,8 @@ def last_values(words: Sequence[Traced[str]]) -> dict[str, str]:
     """
     values: dict[str, str] = {}
     following = [*(word.value for word in words[1:]), ""]
-    for word, after in zip(words, following, strict=True):
-        name = flag_name(word.value)
+    for word, after in zip(words, following, strict=False):
+        name = flag_name(word.value) if word.value[:1] == "-" else None
         if name is not None:
             _, equals, inline = word.value.partition("=")
             values[name] = inline if equals else after
@@ -72,12 +72,12 @@ def last_values(words: Sequence[Traced[str]]) -> dict[str, str]:
 
 def has(words: Sequence[Traced[str]], names: Sequence[str]) -> bool:
     """True when a flag spelled as one of ``names`` occurs."""
-    return any(flag_name(word.value) in names for word in words)
+    return any(word.value[:1] == "-" and flag_name(word.value) in names for word in words)
 
 
 def without(words: Words, names: Sequence[str]) -> Words:
     """Return the words without any occurrence of a value-taking flag."""
-    dropped = {index for found in find(words, names) for index in range(found.index, found.index + found.width)}
+    dropped = {index for found in find(words, names) for index in range(found.at, found.at + found.width)}
     return tuple(word for index, word in enumerate(words) if index not in dropped) if dropped else words
 
 
@@ -92,10 +92,10 @@ def with_value(words: Words, names: Sequence[str], value: Traced[str]) -> Words:
             continue
         new = value.over(occurrence.value)
         if occurrence.width == 2:
-            changed[occurrence.index + 1] = new
+            changed[occurrence.at + 1] = new
         else:
             name = occurrence.flag.value.split("=", 1)[0]
-            changed[occurrence.index] = Traced(f"{name}={value.value}", new.origin, occurrence.flag)
+            changed[occurrence.at] = Traced(f"{name}={value.value}", new.origin, occurrence.flag)
     return tuple(changed)
 
 

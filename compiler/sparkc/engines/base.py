@@ -39,7 +39,11 @@ class World:
 
 @dataclass(frozen=True)
 class RankContext:
-    """What an engine may know when it plans one rank. ``words`` is the command with its parameters filled in."""
+    """What an engine may know when it plans one rank.
+
+    ``words`` is the command with its parameters filled in. ``port`` is the API port that the recipe, its
+    ``{port}`` or the user states; an engine that has a flag for it reads the flag.
+    """
 
     recipe: Recipe
     words: Words
@@ -48,6 +52,7 @@ class RankContext:
     node: Node
     head: Node
     master_port: Traced[int]
+    port: Traced[int] | None = None
 
 
 @dataclass(frozen=True)

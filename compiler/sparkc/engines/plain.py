@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from sparkc.diagnostics import Report
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
-from sparkc.engines.vllm import http_probe
+from sparkc.engines.group_checks import image_problems, report_problems
+from sparkc.engines.serving import http_probe
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -52,13 +53,13 @@ class Plain:
 
     def plan_rank(self, context: RankContext) -> EngineRank:
         """The command as it is; rank 0 is probed when the recipe says how."""
-        health = context.recipe.health
-        port = health.port or context.recipe.port
-        probed = context.rank == 0 and health.path is not None
+        serves = context.rank == 0
+        port = context.recipe.health.port or context.port
+        probed = serves and context.recipe.health.path is not None
         return EngineRank(
             words=context.words,
             env={},
-            ports=(Port("api", port.value),) if port is not None and context.rank == 0 else (),
+            ports=(Port("api", context.port.value),) if context.port is not None and serves else (),
             probe=http_probe(context, port.value if port is not None else 80) if probed else None,
             deep_probe=None,
             wave=0,
@@ -66,5 +67,4 @@ class Plain:
 
     def check_group(self, ranks: Sequence[RankPlan], at: Span | None, report: Report) -> None:
         """Only what holds for any group: one image."""
-        if len({rank.container.image.value for rank in ranks}) > 1:
-            report.error("SPK320", "the image differs between ranks", at, hint="give all ranks one image")
+        report_problems(image_problems(ranks), at, report)

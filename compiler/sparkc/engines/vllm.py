@@ -13,15 +13,24 @@ from sparkc.diagnostics import Report
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
-from sparkc.planning.model import Exec, Port, Probe, RankPlan
+from sparkc.engines.group_checks import (
+    address_problems,
+    command_words,
+    differing,
+    host_of,
+    image_problems,
+    report_problems,
+    served_model,
+)
+from sparkc.engines.serving import api_port, http_probe, is_port
+from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
-from sparkc.recipe.model import Recipe
+from sparkc.recipe.engine_command import find_engine
+from sparkc.recipe.model import Recipe, Script
 from sparkc.traced import Traced, from_default, from_rule
 
 _BACKEND = ("--distributed-executor-backend",)
-_NNODES, _NODE_RANK = ("--nnodes", "-n"), ("--node-rank", "-r")
-_MASTER_ADDR, _MASTER_PORT, _HEADLESS = ("--master-addr",), ("--master-port",), ("--headless",)
-_RANK_FLAGS = (*_NNODES, *_NODE_RANK, *_MASTER_ADDR, *_MASTER_PORT, *_HEADLESS)
+_RANK_FLAGS = ("--nnodes", "-n", "--node-rank", "-r", "--master-addr", "--master-port", "--headless")
 
 _SIZES = {
     "tp": ("--tensor-parallel-size", "-tp", "--tensor-parallel"),
@@ -36,9 +45,15 @@ _OVERRIDES = {
     "gpu_mem": ("--gpu-memory-utilization", "--gpu-memory-utilization-gb"),
     "max_model_len": ("--max-model-len",),
 }
+# Flags whose values all ranks must share; no rank notices another one's, the group hangs until a timeout.
+_SHARED = (
+    "--nnodes",
+    "--master-addr",
+    "--master-port",
+    "--port",
+    *(name for names in _SIZES.values() for name in names),
+)
 _DEFAULT_PORT = 8000
-_WILDCARDS = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - compared with, not bound to
-_LOAD_BUDGET = 1800  # first starts compile and tune kernels: up to 36 minutes were reported after a topology change
 
 
 class Vllm:
@@ -85,12 +100,14 @@ class Vllm:
         return tuple(added)
 
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:
-        """Refuse rank flags in the recipe; drop the executor backend where vLLM must choose it itself.
+        """Refuse rank flags and unusable ports; drop the executor backend where vLLM must choose it itself.
 
         Recipes of spark-vllm-docker carry ``--distributed-executor-backend ray`` for its Ray mode, and its
         launcher removes the flag in every other mode: so do we. In other dialects the author meant it.
         """
-        for word in words:
+        found = find_engine([word.value for word in words])
+        # What stands before the engine has flags of its own: nice -n 5, numactl -N 0.
+        for word in words[found.start if found is not None else 0 :]:
             if arguments.flag_name(word.value) in _RANK_FLAGS:
                 report.error(
                     "SPK310",
@@ -98,6 +115,7 @@ class Vllm:
                     word.origin.span,
                     hint="remove it from the recipe; sparkc adds the rank flags itself",
                 )
+        _check_port(recipe, words, report)
         backend = arguments.last_value(words, _BACKEND)
         if backend is None or self._keeps_backend(recipe, backend, nnodes, report):
             return words
@@ -123,7 +141,7 @@ class Vllm:
             given = arguments.last_value(words, _SIZES[key])
             if given is None:
                 return field or Traced(1, from_default("parallel size", "vLLM's default is one"))
-            if given.value.isdecimal() and int(given.value) > 0:
+            if given.value.isdecimal() and len(given.value) < 7 and int(given.value) > 0:
                 return given.with_value(int(given.value))
             report.error(
                 "SPK312",
@@ -147,7 +165,7 @@ class Vllm:
             words=words,
             env={"VLLM_HOST_IP": host_ip(context)},
             ports=tuple(ports),
-            probe=http_probe(context, _DEFAULT_PORT) if head else None,
+            probe=http_probe(context, api_port(words, _DEFAULT_PORT)) if head else None,
             deep_probe="/v1/completions" if head else None,
             wave=1 if cluster and head else 0,
         )
@@ -166,45 +184,37 @@ class Vllm:
         return tuple(words)
 
     def check_group(self, ranks: Sequence[RankPlan], at: Span | None, report: Report) -> None:
-        """Same image, model, port, master everywhere; node ranks 0…N-1; headless exactly on the workers."""
+        """Same image, model, sizes, port, master everywhere; node ranks 0…N-1; headless exactly on the workers."""
         if len(ranks) < 2:
             return
-        commands = [engine_words(rank) for rank in ranks]
-        problems: list[str] = []
-
-        def same(what: str, values: Sequence[str | None]) -> None:
-            if len(set(values)) > 1:
-                problems.append(f"{what} differs between ranks: {', '.join(map(repr, values))}")
-
-        same("the image", [rank.container.image.value for rank in ranks])
-        for names in (_NNODES, _MASTER_ADDR, _MASTER_PORT, ("--port",)):
-            same(names[0], [_value(words, names) for words in commands])
-        if [_value(words, _NODE_RANK) for words in commands] != [str(rank.rank) for rank in ranks]:
+        commands = [command_words(rank) for rank in ranks]
+        flags = [arguments.last_values(words) for words in commands]
+        problems = image_problems(ranks)
+        problems += differing("the model", [served_model(words) for words in commands])
+        for name in _SHARED:
+            problems += differing(name, [values.get(name) for values in flags])
+        if [values.get("--node-rank") for values in flags] != [str(number) for number in range(len(ranks))]:
             problems.append("--node-rank does not count from 0 without gaps")
-        if [arguments.has(words, _HEADLESS) for words in commands] != [rank.rank > 0 for rank in ranks]:
+        if flags[0].get("--nnodes") != str(len(ranks)):
+            problems.append(f"--nnodes is not the number of ranks ({len(ranks)})")
+        if ["--headless" in values for values in flags] != [number > 0 for number in range(len(ranks))]:
             problems.append("--headless must stand on every rank but rank 0")
-        hosts = [
-            rank.environment["VLLM_HOST_IP"].value if "VLLM_HOST_IP" in rank.environment else None for rank in ranks
-        ]
-        if len(set(hosts)) < len(hosts) or any(host is None or host.startswith("127.") for host in hosts):
-            problems.append(f"VLLM_HOST_IP must be each node's own address, got {', '.join(map(repr, hosts))}")
-        elif hosts[0] != _value(commands[0], _MASTER_ADDR):
-            problems.append(f"--master-addr is not the address of rank 0 ({hosts[0]})")
-        for problem in problems:
-            report.error(
-                "SPK320", f"the ranks would not find each other: {problem}", at, hint="check env and args of the recipe"
-            )
+        wrong = address_problems(ranks)
+        if not wrong and flags[0].get("--master-addr") != host_of(ranks[0]):
+            wrong = [f"--master-addr is not the address of rank 0 ({host_of(ranks[0])})"]
+        report_problems([*problems, *wrong], at, report)
 
 
-def engine_words(rank: RankPlan) -> Words:
-    """Return the engine's words of a rank, also from inside a script."""
-    process = rank.process
-    return process.argv if isinstance(process, Exec) else process.engine_argv
-
-
-def _value(words: Words, names: Sequence[str]) -> str | None:
-    value = arguments.last_value(words, names)
-    return value.value if value is not None else None
+def _check_port(recipe: Recipe, words: Words, report: Report) -> None:
+    port = arguments.last_value(words, ("--port",))
+    # In a script the value may be the shell's to find; the default port is then as good a guess as any.
+    if port is not None and not is_port(port.value) and not isinstance(recipe.command, Script):
+        report.error(
+            "SPK313",
+            f"--port must be a number from 1 to 65535, got {port.value!r}",
+            port.origin.span,
+            hint="write the port that clients use, or give it with --port",
+        )
 
 
 def host_ip(context: RankContext) -> Traced[str]:
@@ -215,22 +225,3 @@ def host_ip(context: RankContext) -> Traced[str]:
     if context.nnodes == 1 or context.node.address is None:
         return Traced("127.0.0.1", from_rule("solo address", "one node talks to itself only"))
     return context.node.address
-
-
-def api_port(words: Words, default: int) -> int:
-    """Return the number after ``--port``, or the engine's default."""
-    given = arguments.last_value(words, ("--port",))
-    return int(given.value) if given is not None and given.value.isdecimal() else default
-
-
-def http_probe(context: RankContext, default_port: int) -> Probe:
-    """A probe with the Python that every engine image has; an address to bind is probed there."""
-    health = context.recipe.health
-    host = arguments.last_value(context.words, ("--host",))
-    name = "127.0.0.1" if host is None or host.value in _WILDCARDS else host.value
-    port = health.port.value if health.port is not None else api_port(context.words, default_port)
-    path = health.path.value if health.path is not None else "/health"
-    url = f"http://{f'[{name}]' if ':' in name else name}:{port}{path}"
-    start = health.start_period.value if health.start_period is not None else _LOAD_BUDGET
-    code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=4)"
-    return Probe(test=("CMD", "python3", "-c", code, url), url=url, start_period=start)

@@ -8,16 +8,17 @@ for the head's port and then stays in the foreground as a Ray node. The per-node
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext
-from sparkc.engines.vllm import Vllm, engine_words, host_ip
+from sparkc.engines.group_checks import address_problems, command_words, host_of, image_problems, report_problems
+from sparkc.engines.vllm import Vllm, host_ip
 from sparkc.planning.model import Port, RankPlan, Step
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
+from sparkc.record import replace
 from sparkc.traced import Traced, from_default, from_rule
 
 _BACKEND = ("--distributed-executor-backend",)
@@ -53,9 +54,12 @@ class VllmRay(Vllm):
             return super().plan_rank(context)
         address, port = host_ip(context), str(context.master_port.value)
         head_address = context.head.address.value if context.head.address is not None else ""
+        target = f"[{head_address}]:{port}" if ":" in head_address else f"{head_address}:{port}"
+        before = self._wrapper(context.recipe)
         if context.rank == 0:
             serve = super().plan_rank(replace(context, nnodes=1))
             head = (
+                *before,
                 "ray",
                 "start",
                 "--head",
@@ -74,13 +78,13 @@ class VllmRay(Vllm):
                     Step("start the Ray head", (*head, *_RAY_START)),
                     Step(
                         f"wait until {context.nnodes} nodes have joined Ray",
-                        ("python3", "-c", _ALL_JOINED, str(context.nnodes)),
+                        (*before, "python3", "-c", _ALL_JOINED, str(context.nnodes)),
                         _JOIN_DEADLINE,
                     ),
                 ),
             )
         rule = from_rule("ray worker", "workers serve no HTTP; vLLM starts on them through Ray")
-        start = ("ray", "start", "--block", f"--address={head_address}:{port}", f"--node-ip-address={address.value}")
+        start = (*before, "ray", "start", "--block", f"--address={target}", f"--node-ip-address={address.value}")
         return EngineRank(
             words=arguments.flags(rule, *start, *_RAY_START),
             env=self._env(address),
@@ -91,12 +95,17 @@ class VllmRay(Vllm):
             replaces_command=True,
             steps=(
                 Step(
-                    f"wait for the Ray head at {head_address}:{port}",
+                    f"wait for the Ray head at {target}",
                     ("python3", "-c", _PORT_OPEN, head_address, port),
                     _JOIN_DEADLINE,
                 ),
             ),
         )
+
+    def _wrapper(self, recipe: Recipe) -> tuple[str, ...]:
+        """The recipe's entrypoint, which may be what puts ``ray`` on the path, unless it is vLLM's own program."""
+        words = recipe.entrypoint.value if recipe.entrypoint is not None else None
+        return words if words and words[-1] != self.program(recipe)[-1] else ()
 
     def _env(self, address: Traced[str]) -> dict[str, Traced[str]]:
         memory = from_default("Ray memory monitor off", "it counts unified memory and kills serving workers")
@@ -112,27 +121,22 @@ class VllmRay(Vllm):
         }
 
     def check_group(self, ranks: Sequence[RankPlan], at: Span | None, report: Report) -> None:
-        """Same image everywhere, own addresses, and every worker goes to rank 0's address."""
+        """Same image everywhere, own addresses; one Ray head on rank 0, which serves on Ray; workers join it."""
         if len(ranks) < 2:
             return
-        hosts = [rank.environment["VLLM_HOST_IP"].value if "VLLM_HOST_IP" in rank.environment else "" for rank in ranks]
-        targets = {
-            word.value.partition("=")[2]
-            for rank in ranks[1:]
-            for word in engine_words(rank)
-            if word.value.startswith("--address=")
-        }
-        problems = []
-        if len({rank.container.image.value for rank in ranks}) > 1:
-            problems.append("the image differs between ranks")
-        if len(set(hosts)) < len(hosts) or any(not host or host.startswith("127.") for host in hosts):
-            problems.append(f"VLLM_HOST_IP must be each node's own address, got {', '.join(map(repr, hosts))}")
-        elif {target.rpartition(":")[0] for target in targets} != {hosts[0]}:
-            problems.append(f"the workers do not join Ray at rank 0's address ({hosts[0]})")
-        for problem in problems:
-            report.error(
-                "SPK320",
-                f"the ranks would not find each other: {problem}",
-                at,
-                hint="check env of the recipe and the inventory",
-            )
+        problems = [*image_problems(ranks), *address_problems(ranks)]
+        head = next((step.argv for step in ranks[0].steps if "--head" in step.argv), ())
+        at_head = dict(word.removeprefix("--").split("=", 1) for word in head if "=" in word)
+        if at_head.get("node-ip-address") != host_of(ranks[0]):
+            problems.append(f"rank 0 does not start the Ray head at its own address ({host_of(ranks[0])})")
+        backend = arguments.last_value(command_words(ranks[0]), _BACKEND)
+        if backend is None or backend.value != "ray":
+            problems.append("rank 0 does not serve on the ray backend")
+        for rank in ranks[1:]:
+            flags = arguments.last_values(command_words(rank))
+            host, _, port = flags.get("--address", "").rpartition(":")
+            if host.strip("[]") != at_head.get("node-ip-address") or port != at_head.get("port"):
+                problems.append(f"rank {rank.rank} does not join the Ray head of rank 0")
+            if flags.get("--node-ip-address") != host_of(rank):
+                problems.append(f"rank {rank.rank} does not join Ray with its own address ({host_of(rank)})")
+        report_problems(problems, at, report)

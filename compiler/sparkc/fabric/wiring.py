@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from sparkc.diagnostics import Report
 from sparkc.inventory.model import Inventory, Node
-from sparkc.traced import Traced, from_rule
+from sparkc.patterns import pattern
+from sparkc.traced import Origin, Traced, from_rule
 
 _GLOO = "https://github.com/vllm-project/vllm/issues/7074"
 _PER_NODE = "https://github.com/vllm-project/vllm/pull/40991"
@@ -28,10 +29,12 @@ _INTERFACE_KEYS = {
     "OMPI_MCA_btl_tcp_if_include": f"Open MPI takes every interface it finds unless told; {_PLAYBOOK}",
 }
 
-WIRING_KEYS = frozenset({*_INTERFACE_KEYS, "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"})
+# What depends on a node's own interface and HCAs. A recipe made for another cluster brings its transport along
+# (NCCL_NET=Socket), and RDMA is off without a word.
+WIRING_KEYS = frozenset({*_INTERFACE_KEYS, "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_DISABLE", "NCCL_NET"})
 
 # One QSFP port of a Spark is two PCIe functions, each with its own HCA.
-_TWIN = re.compile(r"roce(?P<function>P2p1|p1)s0f(?P<port>[01])")
+_TWIN = pattern(r"roce(?P<function>P2p1|p1)s0f(?P<port>[01])")
 
 
 def solo_environment() -> Mapping[str, Traced[str | None]]:
@@ -51,7 +54,7 @@ def cluster_environment(node: Node, inventory: Inventory) -> Mapping[str, Traced
     env: dict[str, Traced[str | None]] = {}
 
     def put(key: str, value: str, reason: str) -> None:
-        env[key] = Traced(value, from_rule(f"fabric: {inventory.topology.value}", reason))
+        env[key] = Traced(value, _rule(inventory.topology.value, reason))
 
     if node.interface is not None:
         for key, reason in _INTERFACE_KEYS.items():
@@ -67,6 +70,12 @@ def cluster_environment(node: Node, inventory: Inventory) -> Mapping[str, Traced
         reason = f"pinned in the inventory; unpinned, NCCL looks for the index itself: it moves; {_GID_DRIFT}"
         put("NCCL_IB_GID_INDEX", str(inventory.gid.value), reason)
     return env
+
+
+@cache
+def _rule(topology: str, reason: str) -> Origin:
+    """One origin for all nodes of a topology."""
+    return from_rule(f"fabric: {topology}", reason)
 
 
 def check_cluster(inventory: Inventory, nodes: Sequence[Node], report: Report) -> None:

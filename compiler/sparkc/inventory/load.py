@@ -11,19 +11,20 @@ from sparkc.diagnostics.suggest import did_you_mean
 from sparkc.inventory.address import split_ssh
 from sparkc.inventory.checks import check_address, check_distinct, check_shape, check_ssh
 from sparkc.inventory.model import Inventory, Node
+from sparkc.patterns import pattern
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Document
 from sparkc.reading.node import Mapping as MappingNode
 from sparkc.reading.validated import read_validated
 from sparkc.traced import Traced, from_default, from_file
 
-CACHES = ("huggingface", "vllm", "flashinfer", "b12x", "triton", "tilelang")
-"""Caches that a node may keep elsewhere; their usual places are in planning."""
+CACHES = ("huggingface", "root", "vllm", "flashinfer", "b12x", "triton", "tilelang")
+"""Caches that a node may keep elsewhere; their usual places are in planning. ``root`` holds the engine caches."""
 
 T = TypeVar("T")
 
 _LIMITS = {"nofile": 1, "memlock": -1, "stack": -1}
-_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
+_DECIMAL = pattern(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_inventory(document: Document, report: Report) -> Inventory | None:

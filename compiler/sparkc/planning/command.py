@@ -71,7 +71,9 @@ def _apply_overrides(plan: CommandPlan, words: Words, report: Report) -> Words:
     for override, names in OVERRIDE_PARAMETERS.items():
         given = getattr(overrides, override)
         value = None if given is None else Traced(str(given), from_flag(f"{flag_of(override)} {given}"))
-        by_parameter = any(name in used for name in names)
+        placed = [name for name in names if name in used]
+        # The built-in {port} of a native recipe tells others of the port; the engine's own flag is still needed.
+        by_parameter = any(name in recipe.defaults or recipe.dialect != "native" for name in placed)
         if value is None and override == "port" and plan.port is not None and not by_parameter and not script:
             # An inventory-wide port serves recipes that state none.
             spellings = plan.engine.override_flags("port")
@@ -81,7 +83,7 @@ def _apply_overrides(plan: CommandPlan, words: Words, report: Report) -> Words:
             continue
         spellings = plan.engine.override_flags(override)
         if script or not spellings:
-            if not by_parameter:
+            if not placed:
                 what = (
                     "its command is a script"
                     if script

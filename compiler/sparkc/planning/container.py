@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from sparkc.diagnostics import Report
 from sparkc.inventory.model import Inventory, Node
 from sparkc.planning.model import Container, Mod
 from sparkc.planning.overrides import Overrides
+from sparkc.planning.sizes import plus_gigabytes
 from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced, from_default, from_flag, from_rule
 
@@ -19,9 +19,13 @@ _ULIMITS: Mapping[str, Traced[int]] = {
 }
 _SHM = Traced("64gb", from_default("shared memory", "tensor parallel hangs on Docker's 64 MB"))
 _INFINIBAND = "/dev/infiniband"
-_NON_PRIVILEGED_MEMORY_GB = 110
-_NON_PRIVILEGED_PIDS = 4096
-_SWAP_MARGIN_GB = 10
+_BECAUSE = from_rule("RDMA", "the node lists HCAs; host networking alone falls back to TCP silently")
+_RDMA_DEVICE, _RDMA_CAPABILITY = Traced(_INFINIBAND, _BECAUSE), Traced("IPC_LOCK", _BECAUSE)
+_STOP_GRACE = from_default("stop grace", "time to finish requests and free unified memory")
+# spark-vllm-docker's values for --non-privileged, and the swap that it adds to a memory limit
+_MEMORY = 110
+_PIDS = 4096
+_SWAP_MARGIN = 10
 
 
 def plan_container(
@@ -37,38 +41,39 @@ def plan_container(
     """Return the settings of one rank, each traced to the flag, recipe key, mod or default that decided it."""
     spec = recipe.container
     privileged = _privileged(recipe, overrides, mods)
-    ipc_host = spec.ipc_host or _implied_ipc(overrides)
+    ipc_host = _ipc_host(recipe, overrides)
     rdma = not solo and bool(node.hcas) and not privileged.value
-    because = from_rule("RDMA", "the node lists HCAs; host networking alone falls back to TCP silently")
-    devices = list(spec.devices)
-    if rdma and _INFINIBAND not in [device.value for device in devices]:
-        devices.append(Traced(_INFINIBAND, because))
-    memory = (
-        _gigabytes(overrides.mem_limit_gb, "--mem-limit-gb")
-        or spec.memory
-        or _non_privileged(overrides, _NON_PRIVILEGED_MEMORY_GB)
-    )
+    devices = spec.devices
+    if rdma and all(device.value.split(":")[0] != _INFINIBAND for device in devices):
+        devices = (*devices, _RDMA_DEVICE)
+    memory = _size(overrides.mem_limit_gb, "--mem-limit-gb", spec.memory, _non_privileged(overrides, _MEMORY))
     return Container(
         image=_image(recipe, overrides),
         network=_network(overrides),
         privileged=privileged,
         ipc_host=ipc_host,
-        shm_size=None
-        if ipc_host.value
-        else _gigabytes(overrides.shm_size_gb, "--shm-size-gb") or spec.shm_size or _SHM,
+        shm_size=None if ipc_host.value else _size(overrides.shm_size_gb, "--shm-size-gb", spec.shm_size, _SHM),
         memory=memory,
-        memory_swap=_gigabytes(overrides.mem_swap_limit_gb, "--mem-swap-limit-gb")
-        or spec.memory_swap
-        or _swap(memory, overrides),
+        memory_swap=_size(
+            overrides.mem_swap_limit_gb, "--mem-swap-limit-gb", spec.memory_swap, _swap(memory, overrides)
+        ),
         pids=_pids(recipe, overrides),
         ulimits=_ulimits(recipe, inventory, node, overrides),
-        devices=tuple(devices),
-        cap_add=(Traced("IPC_LOCK", because),) if rdma else (),
-        security_opt=spec.security_opt,
-        publish=tuple(Traced(text, from_flag(f"-p {text}")) for text in overrides.publish),
+        devices=_distinct(devices),
+        cap_add=(_RDMA_CAPABILITY,) if rdma else (),
+        security_opt=_distinct(spec.security_opt),
+        publish=_distinct(Traced(text, from_flag(f"-p {text}")) for text in overrides.publish),
         keep_entrypoint=keep_entrypoint(recipe, overrides),
-        stop_grace=Traced(stop_grace, from_default("stop grace", "time to finish requests and free unified memory")),
+        stop_grace=Traced(stop_grace, _STOP_GRACE),
     )
+
+
+def _distinct(items: Iterable[Traced[str]]) -> tuple[Traced[str], ...]:
+    """Return each item once, at its first place: Compose refuses a list with two equal ones."""
+    first: dict[str, Traced[str]] = {}
+    for item in items:
+        first.setdefault(item.value, item)
+    return tuple(first.values())
 
 
 def keep_entrypoint(recipe: Recipe, overrides: Overrides) -> Traced[bool]:
@@ -87,20 +92,22 @@ def _image(recipe: Recipe, overrides: Overrides) -> Traced[str]:
 
 
 def _privileged(recipe: Recipe, overrides: Overrides, mods: Sequence[Mod]) -> Traced[bool]:
+    stated = recipe.container.privileged
     if overrides.privileged:
-        return Traced(True, from_flag("--privileged"))
+        return Traced(True, from_flag("--privileged")).over(stated)
     asking = next((mod for mod in mods if "privileged" in mod.requires), None)
     if asking is not None:
-        return Traced(True, from_rule(f"mod {asking.name}", "its mod.yaml requires privileged"))
-    if recipe.container.privileged is not None and not overrides.non_privileged:
-        return recipe.container.privileged
-    return Traced(False, from_default("not privileged", "one device and one capability are enough for RDMA"))
+        return Traced(True, from_rule(f"mod {asking.name}", "its mod.yaml requires privileged")).over(stated)
+    if overrides.non_privileged:
+        return Traced(False, from_flag("--non-privileged")).over(stated)
+    return stated or Traced(False, from_default("not privileged", "one device and one capability are enough for RDMA"))
 
 
-def _implied_ipc(overrides: Overrides) -> Traced[bool]:
+def _ipc_host(recipe: Recipe, overrides: Overrides) -> Traced[bool]:
+    stated = recipe.container.ipc_host
     if overrides.privileged:
-        return Traced(True, from_flag("--privileged"))
-    return Traced(False, from_default("private IPC", "a crashed engine leaves segments behind in the host's"))
+        return Traced(True, from_flag("--privileged")).over(stated)
+    return stated or Traced(False, from_default("private IPC", "a crashed engine leaves segments behind in the host's"))
 
 
 def _network(overrides: Overrides) -> Traced[Literal["host", "bridge"]]:
@@ -109,8 +116,13 @@ def _network(overrides: Overrides) -> Traced[Literal["host", "bridge"]]:
     return Traced("host", from_default("host network", "engines open random ports between ranks"))
 
 
-def _gigabytes(value: int | None, flag: str) -> Traced[str] | None:
-    return None if value is None else Traced(f"{value}gb", from_flag(f"{flag} {value}"))
+def _size(
+    gigabytes: int | None, flag: str, stated: Traced[str] | None, otherwise: Traced[str] | None
+) -> Traced[str] | None:
+    """The flag's size, else the recipe's, else the built-in one if there is any."""
+    if gigabytes is not None:
+        return Traced(f"{gigabytes}gb", from_flag(f"{flag} {gigabytes}")).over(stated or otherwise)
+    return stated or otherwise
 
 
 def _non_privileged(overrides: Overrides, gigabytes: int) -> Traced[str] | None:
@@ -121,17 +133,14 @@ def _swap(memory: Traced[str] | None, overrides: Overrides) -> Traced[str] | Non
     """Memory + 10 GB, as the reference launcher does, when a flag limits the memory."""
     if memory is None or (overrides.mem_limit_gb is None and not overrides.non_privileged):
         return None
-    if not memory.value.removesuffix("gb").isdecimal():
-        return None
-    return memory.with_value(f"{int(memory.value.removesuffix('gb')) + _SWAP_MARGIN_GB}gb")
+    return memory.with_value(plus_gigabytes(memory.value, _SWAP_MARGIN))
 
 
 def _pids(recipe: Recipe, overrides: Overrides) -> Traced[int] | None:
+    stated = recipe.container.pids
     if overrides.pids_limit is not None:
-        return Traced(overrides.pids_limit, from_flag(f"--pids-limit {overrides.pids_limit}"))
-    if recipe.container.pids is not None:
-        return recipe.container.pids
-    return Traced(_NON_PRIVILEGED_PIDS, from_flag("--non-privileged")) if overrides.non_privileged else None
+        return Traced(overrides.pids_limit, from_flag(f"--pids-limit {overrides.pids_limit}")).over(stated)
+    return stated or (Traced(_PIDS, from_flag("--non-privileged")) if overrides.non_privileged else None)
 
 
 def _ulimits(recipe: Recipe, inventory: Inventory, node: Node, overrides: Overrides) -> dict[str, Traced[int]]:
@@ -143,63 +152,3 @@ def _ulimits(recipe: Recipe, inventory: Inventory, node: Node, overrides: Overri
         for name, value in layer.items():
             limits[name] = value.over(limits.get(name))
     return limits
-
-
-def check_container(
-    recipe: Recipe,
-    overrides: Overrides,
-    mods: Sequence[Mod],
-    *,
-    solo: bool,
-    api_host: Traced[str] | None,
-    report: Report,
-) -> None:
-    """Report settings that contradict each other. ``api_host`` is what the engine binds to."""
-    keeps = keep_entrypoint(recipe, overrides)
-    earlyoom = recipe.earlyoom is not None or overrides.earlyoom or overrides.earlyoom_args is not None
-    if keeps.value and earlyoom:
-        report.error(
-            "SPK350",
-            "earlyoom and a kept entrypoint exclude each other",
-            keeps.origin.span,
-            hint="drop --keep-entrypoint (entrypoint: keep) or earlyoom: launch.sh starts the watchdog",
-        )
-    if keeps.value and any(mod.files for mod in mods):
-        report.warning(
-            "SPK351",
-            "the image's entrypoint runs before the mods and must execute its arguments",
-            keeps.origin.span,
-            hint="drop --keep-entrypoint unless the image needs it",
-        )
-    if overrides.privileged and overrides.non_privileged:
-        report.error("SPK352", "--privileged and --non-privileged exclude each other", hint="keep one of them")
-    asking = [mod for mod in mods if "privileged" in mod.requires]
-    if overrides.non_privileged and asking:
-        report.error(
-            "SPK353",
-            f"mod {asking[0].name} needs a privileged container",
-            asking[0].reference.origin.span,
-            hint="drop --non-privileged, or the mod",
-        )
-    if overrides.publish and not solo:
-        report.error(
-            "SPK354",
-            "-p publishes a port of one container; in a cluster the ranks need host networking",
-            hint="remove -p, or compile with --solo",
-        )
-    if overrides.publish and api_host is not None and api_host.value in ("127.0.0.1", "localhost", "::1"):
-        report.warning(
-            "SPK355",
-            f"the engine listens on {api_host.value} inside the container: a published port does not reach it",
-            api_host.origin.span,
-            hint="set --host 0.0.0.0",
-        )
-    for text in overrides.publish:
-        if not _is_publish(text):
-            report.error("SPK356", f"-p {text}: not HOST:CONTAINER", hint="for example -p 9000:8000")
-
-
-def _is_publish(text: str) -> bool:
-    parts = text.split(":")
-    ports = parts[-2:]
-    return len(parts) in (2, 3) and all(port.isdecimal() and 0 < int(port) < 65536 for port in ports)

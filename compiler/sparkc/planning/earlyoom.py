@@ -5,9 +5,10 @@ from __future__ import annotations
 from sparkc.diagnostics import Report
 from sparkc.planning.overrides import Overrides
 from sparkc.recipe.model import Recipe
-from sparkc.traced import Traced, from_default, from_flag
+from sparkc.traced import Traced, from_flag
 
-# TERM below 512 MiB available, KILL below 100 MiB, swap not waited for, a report a minute.
+# TERM below 512 MiB available, KILL below 100 MiB, swap not waited for, a report a minute: it acts before unified
+# memory locks the node up.
 POLICY = "-M 524288,102400 -s 100 -r 60"
 
 
@@ -16,7 +17,6 @@ def earlyoom(recipe: Recipe, overrides: Overrides, report: Report) -> Traced[tup
 
     ``recipe.earlyoom`` holds the arguments, "" for the default policy.
     """
-    policy = Traced(POLICY, from_default("earlyoom policy", "acts before unified memory locks the node up"))
     if overrides.earlyoom_args is not None:
         asked = Traced(overrides.earlyoom_args, from_flag(f"--earlyoom-args {overrides.earlyoom_args}")).over(
             recipe.earlyoom
@@ -24,7 +24,7 @@ def earlyoom(recipe: Recipe, overrides: Overrides, report: Report) -> Traced[tup
     elif recipe.earlyoom is not None:
         asked = recipe.earlyoom if recipe.earlyoom.value else Traced(POLICY, recipe.earlyoom.origin)
     elif overrides.earlyoom:
-        asked = Traced(policy.value, from_flag("--earlyoom"))
+        asked = Traced(POLICY, from_flag("--earlyoom"))
     else:
         return None
     words = tuple(asked.value.split())
@@ -35,4 +35,4 @@ def earlyoom(recipe: Recipe, overrides: Overrides, report: Report) -> Traced[tup
             asked.origin.span,
             hint=f"leave the arguments out for the default policy ({POLICY})",
         )
-    return Traced(words, asked.origin)
+    return asked.with_value(words).over(asked.overrode)

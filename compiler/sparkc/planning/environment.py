@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.inventory.model import Node
+from sparkc.patterns import pattern
 from sparkc.planning.overrides import Overrides
 from sparkc.planning.parameters import Parameters
 from sparkc.recipe.model import Param, Recipe
 from sparkc.recipe.placeholders import fill
-from sparkc.traced import Traced, from_default, from_flag
+from sparkc.traced import Origin, Traced, from_default, from_flag
 
 Layer = Mapping[str, Traced[str | None]]
 Environment = Mapping[str, Traced[str]]
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+# Keys that recipes and inventories set beside those of sparkc; a slip in one is as silent.
+_OFTEN_SET = ("NCCL_DEBUG", "VLLM_ATTENTION_BACKEND", "HF_HUB_OFFLINE", "MAX_JOBS")
 
 DEFAULTS: Layer = {
     "PYTORCH_CUDA_ALLOC_CONF": Traced(
@@ -50,6 +52,7 @@ def recipe_layer(recipe: Recipe, values: Parameters, report: Report) -> Layer:
     """Return the recipe's ``env`` with its node placeholders filled in."""
     layer: dict[str, Traced[str | None]] = {}
     texts = {name: value.value for name, value in values.items()}
+    where = f" on {texts['node.name']}" if "node.name" in texts else ""
     for key, traced in recipe.env.items():
         parts = traced.value
         if parts is None:
@@ -59,7 +62,7 @@ def recipe_layer(recipe: Recipe, values: Parameters, report: Report) -> Layer:
         for param in missing:
             report.error(
                 "SPK300",
-                f"nothing fills the placeholder {{{param.name}}} in env {key}",
+                f"nothing fills the placeholder {{{param.name}}} in env {key}{where}",
                 param.span,
                 hint="env takes {node.name}, {node.address}, {node.interface}, {node.hcas} and {head.address}"
                 " of nodes that have them",
@@ -78,17 +81,17 @@ def merge(layers: Iterable[Layer]) -> Environment:
     for layer in layers:
         for key, traced in layer.items():
             merged[key] = traced.over(merged.get(key))
-    return {
-        key: Traced(traced.value, traced.origin, _without_none(traced.overrode))
-        for key, traced in sorted(merged.items())
-        if traced.value is not None
-    }
+    present = ((key, _without_none(traced)) for key, traced in sorted(merged.items()) if traced.value is not None)
+    return {key: traced for key, traced in present if traced is not None}
 
 
 def _without_none(traced: Traced[str | None] | None) -> Traced[str] | None:
+    """Return a value's history without the layers that removed the key."""
     while traced is not None and traced.value is None:
         traced = traced.overrode
-    return None if traced is None else Traced(traced.value or "", traced.origin, _without_none(traced.overrode))
+    if traced is None or traced.overrode is None:
+        return traced  # type: ignore[return-value]  # its value is not None
+    return Traced(traced.value or "", traced.origin, _without_none(traced.overrode))
 
 
 def check_names(layers: Sequence[Layer], report: Report) -> None:
@@ -109,35 +112,37 @@ def check_names(layers: Sequence[Layer], report: Report) -> None:
 
 
 def check_wiring(
-    fixed: Sequence[Layer], wired: Sequence[Layer], nodes: Sequence[Node], keys: frozenset[str], report: Report
+    final: Sequence[Environment], wired: Sequence[Layer], nodes: Sequence[Node], keys: Iterable[str], report: Report
 ) -> None:
     """Warn where one fixed value replaces values that differ from node to node.
 
-    ``fixed`` are the layers that are the same for all ranks and stand above ``wired``, the per-node values.
+    ``final`` are the ranks' environments, ``wired`` what fabric, engine and node gave them. A value that a
+    placeholder or a node's own ``env`` makes different on every rank is nobody's mistake.
     """
-    for layer in fixed:
-        for key, traced in layer.items():
-            if key not in keys or traced.value is None:
+    for key in sorted(keys):
+        hiding: dict[tuple[Origin, str], list[int]] = {}
+        for rank, (env, own) in enumerate(zip(final, wired, strict=True)):
+            if key in env and key in own and env[key].origin is not own[key].origin:
+                hiding.setdefault((env[key].origin, env[key].value), []).append(rank)
+        for (origin, value), ranks in hiding.items():
+            if len(ranks) < 2 or all(wired[rank][key].value == value for rank in ranks):
                 continue
-            hidden = [
-                f"{env[key].value} ({node.name.value})" for node, env in zip(nodes, wired, strict=True) if key in env
-            ]
-            if hidden and any(env.get(key) is not None and env[key].value != traced.value for env in wired):
-                report.warning(
-                    "SPK332",
-                    f"{key} is {traced.value!r} on every rank; it hides the per-node values {', '.join(hidden)}",
-                    traced.origin.span,
-                    hint=f"remove {key}; the inventory gives each node its own",
-                )
+            hidden = ", ".join(f"{wired[rank][key].value} ({nodes[rank].name.value})" for rank in ranks)
+            where = "every rank" if len(ranks) == len(nodes) else f"{len(ranks)} ranks"
+            report.warning(
+                "SPK332",
+                f"{key} is {value!r} on {where}; it hides the per-node values {hidden}",
+                origin.span,
+                hint=f"remove {key}; the inventory gives each node its own",
+            )
 
 
-def check_near_misses(recipe_env: Layer, known: Iterable[str], report: Report) -> None:
-    """Warn about a key that is one slip away from a key that sparkc sets."""
-    names = sorted(known)
-    for key, traced in recipe_env.items():
-        if key in names:
-            continue
-        near = next((name for name in names if _one_slip(key, name)), None)
+def check_near_misses(layers: Iterable[Layer], known: Iterable[str], report: Report) -> None:
+    """Warn about a key, given by the user in one of ``layers``, that is one slip away from a key that sparkc sets."""
+    names = {*known, *_OFTEN_SET}
+    given = {key: traced for layer in layers for key, traced in layer.items() if key not in names}
+    for key, traced in given.items():
+        near = next((name for name in sorted(names) if key.upper() == name.upper() or _one_slip(key, name)), None)
         if near is not None:
             report.warning("SPK333", f"unknown variable {key}", traced.origin.span, hint=f"did you mean {near}?")
 

@@ -8,9 +8,9 @@ from sparkc.inventory.model import Inventory
 from sparkc.planning.command import CommandPlan
 from sparkc.planning.model import Mod
 from sparkc.planning.overrides import Overrides
-from sparkc.planning.parameters import Parameters, rank_parameters
+from sparkc.planning.parameters import BY_RANK, Parameters, rank_parameters, used_parameters
 from sparkc.planning.selection import Selection
-from sparkc.recipe.model import Recipe
+from sparkc.recipe.model import Param, Recipe
 from sparkc.record import dataclass
 from sparkc.traced import Traced
 
@@ -50,6 +50,12 @@ class Group:
     def nnodes(self) -> int:
         """The number of ranks; a rank is a node."""
         return len(self.selection.nodes)
+
+    def differs_by_rank(self) -> bool:
+        """Return whether the recipe places something of its own rank or node into the command or the environment."""
+        recipe = self.inputs.recipe
+        env = (part for value in recipe.env.values() for part in value.value or () if isinstance(part, Param))
+        return not BY_RANK.isdisjoint((*used_parameters(recipe), *(param.name for param in env)))
 
     def rank_values(self, rank: int) -> Parameters:
         """Return the parameters of one rank."""

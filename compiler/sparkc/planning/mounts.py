@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkc.diagnostics import Related, Report
 from sparkc.inventory.model import Inventory, Node
@@ -17,34 +17,42 @@ _RESERVED = "/sparkc"  # where the rank folder is mounted
 HUGGINGFACE = "huggingface"
 # Cache name in the inventory → (default source, target). Kernels compiled at first start live in the engine
 # caches: without them every start takes minutes longer.
-CACHES: dict[str, tuple[str, str]] = {
-    HUGGINGFACE: ("~/.cache/huggingface", "/root/.cache/huggingface"),
-    "vllm": ("~/.cache/vllm", "/root/.cache/vllm"),
-    "flashinfer": ("~/.cache/flashinfer", "/root/.cache/flashinfer"),
-    "b12x": ("~/.cache/b12x", "/root/.cache/b12x"),
-    "triton": ("~/.triton", "/root/.triton"),
-    "tilelang": ("~/.tilelang", "/root/.tilelang"),
+CACHES: dict[str, tuple[Traced[str], Traced[str]]] = {
+    name: (
+        Traced(f"~/{path}", from_default(f"{name} cache", "kept on the node between starts")),
+        Traced(f"/root/{path}", from_default(f"{name} cache", "where the container's root user keeps it")),
+    )
+    for name, path in {
+        HUGGINGFACE: ".cache/huggingface",
+        "vllm": ".cache/vllm",
+        "flashinfer": ".cache/flashinfer",
+        "b12x": ".cache/b12x",
+        "triton": ".triton",
+        "tilelang": ".tilelang",
+    }.items()
 }
 
 
 def cache_mounts(node: Node, inventory: Inventory, *, engine_caches: bool) -> tuple[MountSpec, ...]:
     """Return the cache mounts of a node: the node's own source, else the inventory's, else under its home.
 
-    ``root`` in ``caches`` is one folder for all engine caches, each below it under its own name.
+    ``root`` in ``caches`` is one folder for all engine caches, each below it under its own name. Weights stay
+    out of it: they may be on a share, where caches of compiled kernels break.
     """
     specs = []
     for name, (default, target) in CACHES.items():
         if name != HUGGINGFACE and not engine_caches:
             continue
-        source = node.caches.get(name) or inventory.caches.get(name)
-        root = node.caches.get("root") or inventory.caches.get("root")
-        if source is None and root is not None and name != HUGGINGFACE:
-            source = root.with_value(posixpath.join(root.value, name))
-        if source is None:
-            source = Traced(default, from_default(f"{name} cache", "kept on the node between starts"))
-        rule = from_default(f"{name} cache", "where the container's root user keeps it")
-        specs.append(MountSpec(source, Traced(target, rule), create=True))
+        source = _cache_source(name, node.caches) or _cache_source(name, inventory.caches) or default
+        specs.append(MountSpec(source, target, create=True))
     return tuple(specs)
+
+
+def _cache_source(name: str, caches: Mapping[str, Traced[str]]) -> Traced[str] | None:
+    root = caches.get("root")
+    if name in caches or root is None or name == HUGGINGFACE:
+        return caches.get(name)
+    return root.with_value(posixpath.join(root.value, name))
 
 
 def volume_mounts(volumes: Iterable[str], report: Report) -> tuple[MountSpec, ...]:
@@ -71,7 +79,7 @@ def resolve(
     mounts: dict[str, Mount] = {}
     explicit_targets: set[str] = set()
     for spec, is_default in [*((spec, True) for spec in defaults), *((spec, False) for spec in explicit)]:
-        source, target = _source(spec.source, node, report), _target(spec.target, report)
+        source, target = _source(spec.source, node, report), spec.target if is_default else _target(spec.target, report)
         if source is None or target is None:
             continue
         if not is_default and target.value in explicit_targets:
@@ -89,7 +97,8 @@ def _report_collision(first: Mount, second: Traced[str], report: Report) -> None
     span = first.target.origin.span
     report.error(
         "SPK341",
-        f"two mounts on {second.value}: Compose would silently keep the last",
+        f"two mounts on {second.value}, from {first.target.origin.text} and {second.origin.text};"
+        " Compose would silently keep the last",
         second.origin.span,
         hint="remove one of them",
         related=[Related("the first one is here", span)] if span is not None else (),
@@ -114,12 +123,22 @@ def _source(source: Traced[str], node: Node, report: Report) -> Traced[str] | No
     if problem is not None:
         report.error(
             "SPK342",
-            f"mount source: {problem}",
+            f"mount source{_from_flag(source)}: {problem}",
             source.origin.span,
             hint="write an absolute path, or ~/… for the node's login home",
         )
         return None
-    return source.with_value(posixpath.normpath(path))
+    normal = _normal(path)
+    return source if normal == source.value else source.with_value(normal)
+
+
+def _from_flag(value: Traced[str]) -> str:
+    return f" of {value.origin.text}" if value.origin.kind == "flag" else ""
+
+
+def _normal(path: str) -> str:
+    """Return one spelling of an absolute path; POSIX lets normpath keep two leading slashes."""
+    return "/" + posixpath.normpath(path).lstrip("/")
 
 
 def _target(target: Traced[str], report: Report) -> Traced[str] | None:
@@ -127,16 +146,16 @@ def _target(target: Traced[str], report: Report) -> Traced[str] | None:
     if not path.startswith("/") or ".." in path.split("/") or "\0" in path:
         report.error(
             "SPK343",
-            f"mount target {path!r} is not an absolute path",
+            f"mount target {path!r}{_from_flag(target)} is not an absolute path",
             target.origin.span,
             hint="write the path inside the container, for example /models",
         )
         return None
-    clean = "/" + posixpath.normpath(path).lstrip("/")
+    clean = _normal(path)
     if clean in ("/", _RESERVED) or clean.startswith(_RESERVED + "/"):
         report.error(
             "SPK344",
-            f"mount target {clean} is taken: the rank folder is mounted at {_RESERVED}",
+            f"mount target {clean}{_from_flag(target)} is taken: the rank folder is mounted at {_RESERVED}",
             target.origin.span,
             hint="choose another path",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 
 from sparkc.planning.model import Json
 from sparkc.record import dataclass
@@ -55,16 +54,17 @@ class Overrides:
 
     def record(self) -> dict[str, Json]:
         """Return the JSON object for ``bundle.json``: only what was given, lists for tuples."""
+        # a field's default is the class attribute of its name
         return {
-            field.name: _as_json(value)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != field.default
+            name: _as_json(value)
+            for name in self.__match_args__
+            if (value := getattr(self, name)) != getattr(Overrides, name)
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Json]) -> Overrides:
         """Return the overrides of a recorded bundle; unknown keys are for the caller's schema check to find."""
-        known = {field.name for field in fields(cls)}
+        known = cls.__match_args__
         return cls(**{key: _from_json(value) for key, value in record.items() if key in known})  # type: ignore[arg-type]
 
 

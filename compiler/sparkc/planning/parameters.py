@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from sparkc.diagnostics import Report
 from sparkc.diagnostics.suggest import did_you_mean
+from sparkc.engines.serving import is_port
 from sparkc.inventory.model import Node
 from sparkc.planning.overrides import Overrides
 from sparkc.recipe.model import Recipe
@@ -27,6 +28,12 @@ OVERRIDE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 _NODE_NAMES = ("node.name", "node.address", "node.interface", "node.hcas")
 RANK_NAMES = ("rank", "nnodes", "model", "port", *_NODE_NAMES, "head.address")
+BY_RANK = frozenset(("rank", *_NODE_NAMES))
+"""Parameters whose values differ from rank to rank."""
+# What the chosen nodes fill in. Until they are chosen nothing stands there: only the parallel sizes are read so far.
+ON_NODES: Parameters = {
+    name: Traced("", from_rule("node parameter", "known from the node")) for name in (*_NODE_NAMES, "head.address")
+}
 
 
 def flag_of(override: str) -> str:
@@ -57,12 +64,17 @@ def parameters(recipe: Recipe, overrides: Overrides, *, solo: bool, report: Repo
             if given is not None and name in used:
                 values[name] = Traced(str(given), from_flag(f"{flag_of(override)} {given}")).over(values.get(name))
     for key, value in overrides.set:
-        if key not in used:
+        built_in = recipe.dialect == "native" and key in RANK_NAMES and key not in recipe.defaults
+        if key not in used or built_in:
             known = sorted(used - set(RANK_NAMES))
             report.error(
                 "SPK301",
-                f"--set {key}: the recipe's command does not use a parameter of this name",
-                hint=did_you_mean(key, known) or f"it uses: {', '.join(known) or 'none'}",
+                f"--set {key}: sparkc fills in {{{key}}} itself"
+                if built_in
+                else f"--set {key}: the recipe's command does not use a parameter of this name",
+                hint=("use --port" if built_in and key == "port" else None)
+                or did_you_mean(key, known)
+                or f"it uses: {', '.join(known) or 'none'}",
             )
         else:
             values[key] = Traced(value, from_flag(f"--set {key}={value}")).over(values.get(key))
@@ -90,12 +102,23 @@ def rank_parameters(
     return {**{name: value for name, value in own.items() if value is not None}, **shared}
 
 
+def stated_port(recipe: Recipe, values: Parameters) -> Traced[int] | None:
+    """Return the port that a command is told to listen on: its ``{port}``, else the recipe's ``port``."""
+    given = values.get("port") if "port" in used_parameters(recipe) else None
+    if given is not None and is_port(given.value):
+        return given.with_value(int(given.value))
+    return recipe.port
+
+
 def _solo_address(nnodes: int) -> Traced[str] | None:
     return Traced("127.0.0.1", from_default("loopback", "a single node needs no fabric")) if nnodes == 1 else None
 
 
-def report_missing(recipe: Recipe, available: Iterable[str], report: Report) -> bool:
-    """Report every placeholder of the command that nothing fills; return True when there is one."""
+def report_missing(recipe: Recipe, available: Iterable[str], report: Report, where: str = "") -> bool:
+    """Report every placeholder of the command that nothing fills; return True when there is one.
+
+    ``where`` names the node, for placeholders that each node fills itself.
+    """
     names = sorted(set(available))
     missing = [param for param in params_of(recipe.command) if param.name not in names]
     for param in missing:
@@ -103,5 +126,5 @@ def report_missing(recipe: Recipe, available: Iterable[str], report: Report) -> 
             hint = "the recipe or the inventory gives no value for it: set it there"
         else:
             hint = did_you_mean(param.name, names) or f"add it to defaults; known: {', '.join(names) or 'none'}"
-        report.error("SPK300", f"nothing fills the placeholder {{{param.name}}}", param.span, hint=hint)
+        report.error("SPK300", f"nothing fills the placeholder {{{param.name}}}{where}", param.span, hint=hint)
     return bool(missing)

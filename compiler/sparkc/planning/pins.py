@@ -8,12 +8,13 @@ import re
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
+from sparkc.patterns import pattern
 from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced
 
-_DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_DIGEST = pattern(r".+@sha256:[0-9a-f]{64}")
+_COMMIT = pattern(r"[0-9a-f]{40}")
+_HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SPECULATIVE = ("--speculative-config", "-sc")
 
 

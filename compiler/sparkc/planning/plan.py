@@ -8,22 +8,25 @@ from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import Engine, World
 from sparkc.engines.registry import ENGINES
+from sparkc.engines.serving import LOAD_BUDGET
 from sparkc.fabric.registry import fabric_of
-from sparkc.planning import container, pins
+from sparkc.planning import pins
+from sparkc.planning.api import api_port, client_url
 from sparkc.planning.command import CommandPlan, engine_words
+from sparkc.planning.container_checks import check_container
+from sparkc.planning.doubled_flags import check_doubled
 from sparkc.planning.earlyoom import earlyoom
 from sparkc.planning.group import Group, Inputs
 from sparkc.planning.identity import identity
-from sparkc.planning.model import Plan
+from sparkc.planning.model import Exec, Plan, RankPlan
 from sparkc.planning.overrides import Overrides
-from sparkc.planning.parameters import parameters, rank_parameters, report_missing
+from sparkc.planning.parameters import ON_NODES, parameters, rank_parameters, report_missing, used_parameters
 from sparkc.planning.ranks import plan_ranks
 from sparkc.planning.secret_shapes import check_ranks
 from sparkc.planning.selection import select
 from sparkc.recipe.model import Recipe
-from sparkc.traced import Origin, Traced, from_default, from_flag
+from sparkc.traced import Traced, from_default, from_flag
 
-_START_BUDGET = 1800  # seconds; first starts compile and tune kernels, also behind a command that we cannot probe
 _MASTER_PORT = 29501  # vLLM's own default since 0.11.1, and spark-vllm-docker's
 
 
@@ -35,20 +38,22 @@ def make_plan(inputs: Inputs, report: Report) -> Plan | None:
     recipe, overrides = inputs.recipe, inputs.overrides
     ranks, words = plan_ranks(group, report)
     host = arguments.last_value(words, ("--host",))
-    container.check_container(recipe, overrides, inputs.mods, solo=group.selection.solo, api_host=host, report=report)
+    solo, settings = group.selection.solo, ranks[0].container
+    check_container(recipe, overrides, inputs.mods, settings, solo=solo, api_host=host, report=report)
     watchdog = earlyoom(recipe, overrides, report)
     models = pins.models(recipe, words)
     pins.check_image(ranks[0].container.image, report)
     pins.check_models(recipe, models, words, report)
     _check_command(group, words, report)
+    _check_head(ranks[0], report)
     check_ranks(ranks, report)
     if not report.failed:
         group.engine.check_group(ranks, recipe.base_name.origin.span, report)
     if report.failed:
         return None
     name = overrides.name if overrides.name is not None else recipe.base_name.value
-    api = next((port.number for port in ranks[0].ports if port.name == "api"), None)
-    start = ranks[0].probe.start_period if ranks[0].probe is not None else _START_BUDGET
+    port = api_port(group, ranks[0], words)
+    start = ranks[0].probe.start_period if ranks[0].probe is not None else LOAD_BUDGET
     return Plan(
         name=identity(name, inputs.inventory.name if inputs.chosen_inventory else None),
         recipe=recipe,
@@ -65,8 +70,8 @@ def make_plan(inputs: Inputs, report: Report) -> Plan | None:
         earlyoom=watchdog,
         models=models,
         parameters=group.values,
-        api_port=None if api is None else Traced(api, _port_origin(words, group)),
-        client_url=_client_url(group, api),
+        api_port=port,
+        client_url=client_url(group, port),
         ready_timeout=max(start, recipe.ready_timeout.value if recipe.ready_timeout is not None else 0),
         diagnostics=report.diagnostics,
     )
@@ -83,7 +88,8 @@ def _decide(inputs: Inputs, report: Report) -> Group | None:
     first = inventory.nodes[0]
     shared = parameters(recipe, overrides, solo=False, report=report)
     available = rank_parameters(recipe, shared, rank=0, nnodes=1, node=first, head=first, port=command.port)
-    if report_missing(recipe, available, report):
+    later = ON_NODES if recipe.dialect == "native" else {}
+    if report_missing(recipe, {**later, **available}, report):
         return None
 
     def count_world(solo: bool) -> World:
@@ -91,20 +97,33 @@ def _decide(inputs: Inputs, report: Report) -> Group | None:
         values = parameters(recipe, overrides, solo=solo, report=Report())
         guess = recipe.nodes.value if recipe.nodes is not None else len(inventory.nodes)
         filled = rank_parameters(recipe, values, rank=0, nnodes=guess, node=first, head=first, port=command.port)
-        return engine.world(recipe, engine_words(command, filled, guess, Report()), report)
+        return engine.world(recipe, engine_words(command, {**later, **filled}, guess, Report()), report)
 
     selection = select(recipe, inventory, overrides, engine, count_world, report)
     if selection is None or report.failed:
         return None
     fabric.check(inventory, selection.nodes, report)
     values = parameters(recipe, overrides, solo=selection.solo, report=Report())
-    return Group(inputs, engine, fabric, command, selection, values, _master_port(overrides))
+    group = Group(inputs, engine, fabric, command, selection, values, _master_port(overrides))
+    return None if _missing_on_nodes(group, report) else group
+
+
+def _missing_on_nodes(group: Group, report: Report) -> bool:
+    """Report placeholders that the inventory does not fill on every chosen node."""
+    recipe = group.inputs.recipe
+    if used_parameters(recipe).isdisjoint(ON_NODES):
+        return False
+    found = [
+        report_missing(recipe, group.rank_values(rank), report, f" on {node.name.value}")
+        for rank, node in enumerate(group.selection.nodes)
+    ]
+    return any(found)
 
 
 def _port(inputs: Inputs) -> Traced[int] | None:
     given = inputs.overrides.port
     if given is not None:
-        return Traced(given, from_flag(f"--port {given}")).over(inputs.recipe.port)
+        return Traced(given, from_flag(f"--port {given}")).over(inputs.recipe.port or inputs.inventory.port)
     return inputs.recipe.port or inputs.inventory.port
 
 
@@ -137,7 +156,9 @@ def _engine(recipe: Recipe, overrides: Overrides, report: Report) -> Engine | No
 
 
 def _check_command(group: Group, words: Words, report: Report) -> None:
-    if group.engine.name == "plain" and group.nnodes > 1:
+    if group.engine.name != "plain":
+        check_doubled(words, report)
+    elif group.nnodes > 1:
         report.note(
             "SPK306",
             f"engine plain: {group.nnodes} ranks run the same command; no rank flags are added unless the recipe places"
@@ -145,29 +166,22 @@ def _check_command(group: Group, words: Words, report: Report) -> None:
             group.inputs.recipe.engine.origin.span,
             hint="use {rank}, {nnodes} and {head.address} in a native recipe",
         )
-    for word in words:
+
+
+def _check_head(head: RankPlan, report: Report) -> None:
+    """Report what no process can receive, and listeners of rank 0 that would take each other's port."""
+    process = head.process
+    for word in process.argv if isinstance(process, Exec) else (*process.entrypoint, process.text):
         if "\0" in word.value:
             report.error(
                 "SPK307", "an argument holds a NUL, which no process can receive", word.origin.span, hint="remove it"
             )
-
-
-def _port_origin(words: Words, group: Group) -> Origin:
-    given = arguments.last_value(words, ("--port",))
-    if given is not None:
-        return given.origin
-    return group.command.port.origin if group.command.port is not None else from_default("API port", "the engine's own")
-
-
-def _client_url(group: Group, port: int | None) -> str | None:
-    """Where a client reaches rank 0: its ssh host name, as the user's machines know it."""
-    if port is None:
-        return None
-    publish = group.inputs.overrides.publish
-    host = group.selection.nodes[0].ssh.value.rpartition("@")[2]
-    bare = host if host.count(":") > 1 else host.split(":")[0]
-    for text in publish:
-        outside, _, inside = text.rpartition(":")
-        if inside == str(port):
-            port = int(outside.rpartition(":")[2])
-    return f"http://{f'[{bare}]' if ':' in bare else bare}:{port}"
+    taken: dict[int, str] = {}
+    for port in head.ports:
+        other = taken.setdefault(port.number, port.name)
+        if other != port.name:
+            report.error(
+                "SPK321",
+                f"port {port.number} would be both the {other} port and the {port.name} port of rank 0",
+                hint="give another --port or --master-port",
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines.arguments import Words
@@ -12,33 +12,48 @@ from sparkc.planning.command import engine_words, process
 from sparkc.planning.environment import Layer
 from sparkc.planning.group import Group
 from sparkc.planning.model import Exec, RankPlan
-from sparkc.planning.parameters import Parameters
+from sparkc.planning.parameters import Parameters, stated_port
 from sparkc.recipe.model import MountSpec
 
 
 def plan_ranks(group: Group, report: Report) -> tuple[tuple[RankPlan, ...], Words]:
     """Return all ranks, and the words of rank 0's command before its rank flags."""
-    recipe, nodes = group.inputs.recipe, group.selection.nodes
+    recipe, nodes, inventory = group.inputs.recipe, group.selection.nodes, group.inputs.inventory
     explicit = mounts.explicit_mounts(recipe.mounts, group.inputs.overrides, report)
     flags = environment.flag_layer(group.inputs.overrides)
     ranks: list[RankPlan] = []
     wired: list[Layer] = []
-    recipe_envs: list[Layer] = []
-    head_words: Words = ()
+    layers: list[Layer] = [inventory.env, flags]
+    sets: set[str] = set()
+    values = group.rank_values(0)
+    head_words = words = engine_words(group.command, values, group.nnodes, report)
+    recipe_env = environment.recipe_layer(recipe, values, report)
+    port = stated_port(recipe, values)
+    differs = group.differs_by_rank()
     for rank, node in enumerate(nodes):
-        values = group.rank_values(rank)
-        words = engine_words(group.command, values, group.nnodes, report)
-        own = group.engine.plan_rank(RankContext(recipe, words, rank, group.nnodes, node, nodes[0], group.master_port))
-        fabric_env = group.fabric.environment(node, nodes, group.inputs.inventory)
-        recipe_env = environment.recipe_layer(recipe, values, report)
-        above: tuple[Layer, ...] = (group.inputs.inventory.env, node.env, recipe_env, flags)
-        environment.check_names(above, report)
-        env = environment.merge([environment.DEFAULTS, own.env, fabric_env, *above])
+        if rank and differs:
+            values = group.rank_values(rank)
+            words = engine_words(group.command, values, group.nnodes, report)
+            recipe_env = environment.recipe_layer(recipe, values, report)
+        own = group.engine.plan_rank(
+            RankContext(
+                recipe=recipe,
+                words=words,
+                rank=rank,
+                nnodes=group.nnodes,
+                node=node,
+                head=nodes[0],
+                master_port=group.master_port,
+                port=port,
+            )
+        )
+        fabric_env = group.fabric.environment(node, nodes, inventory)
+        env = environment.merge([environment.DEFAULTS, own.env, fabric_env, inventory.env, node.env, recipe_env, flags])
         ranks.append(_rank(group, rank, own, values, env, explicit, report))
         wired.append({**own.env, **fabric_env, **node.env})
-        recipe_envs.append(recipe_env)
-        head_words = head_words or words
-    _check_environment(group, recipe_envs, flags, wired, report)
+        sets |= own.env.keys() | fabric_env.keys()
+        layers += [node.env, recipe_env]
+    _check_environment(group, ranks, layers, wired, sets, report)
     return tuple(ranks), head_words
 
 
@@ -79,12 +94,20 @@ def _rank(
 
 
 def _check_environment(
-    group: Group, recipe_envs: Sequence[Layer], flags: Layer, wired: Sequence[Layer], report: Report
+    group: Group,
+    ranks: Sequence[RankPlan],
+    layers: Sequence[Layer],
+    wired: Sequence[Layer],
+    sets: Iterable[str],
+    report: Report,
 ) -> None:
+    """Check what the user gave (``layers``) by itself, and against what the nodes bring (``wired``).
+
+    ``sets`` names what engine and fabric set themselves.
+    """
+    distinct = list({id(layer): layer for layer in layers}.values())
+    environment.check_names(distinct, report)
     keys = group.fabric.wiring_keys | group.engine.per_node_env
-    if group.nnodes > 1:
-        first = recipe_envs[0]
-        fixed = {key: value for key, value in first.items() if all(env.get(key) == value for env in recipe_envs)}
-        environment.check_wiring([group.inputs.inventory.env, fixed, flags], wired, group.selection.nodes, keys, report)
-    known = {*keys, *environment.DEFAULTS, *(key for env in wired for key in env)}
-    environment.check_near_misses(recipe_envs[0], known, report)
+    environment.check_wiring([rank.environment for rank in ranks], wired, group.selection.nodes, keys, report)
+    known = {*keys, *environment.DEFAULTS, *sets}
+    environment.check_near_misses(distinct, known, report)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sparkc.bundle.model import Files
 from sparkc.diagnostics import Report
 from sparkc.planning.model import Exec, RankPlan
 from sparkc.traced import Traced
@@ -21,20 +20,25 @@ def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
     """Report token-shaped text in anything that a rank's files will hold."""
     for rank in ranks:
         process = rank.process
-        words = process.argv if isinstance(process, Exec) else (process.text,)
+        words = process.argv if isinstance(process, Exec) else (*process.entrypoint, process.text)
+        everything = [*words, *rank.environment.values(), *(mount.source for mount in rank.mounts)]
+        everything.append(rank.container.image)
+        # One search over all of it: nearly always there is nothing to name.
+        if not _TOKEN.search("\n".join([*rank.environment, *(traced.value for traced in everything)])):
+            continue
         _check(rank.environment.items(), report)
         _check((("the command", word) for word in words), report)
         _check(((f"the mount on {mount.target.value}", mount.source) for mount in rank.mounts), report)
         _check([("the image", rank.container.image)], report)
 
 
-def check_files(files: Files, report: Report) -> None:
-    """Report token-shaped text in a rendered bundle, wherever it came from: a mod's file, a description."""
-    for file in files:
-        if _TOKEN.search(file.data.decode("utf-8", "replace")):
+def check_files(files: Iterable[tuple[str, bytes]], report: Report) -> None:
+    """Report token-shaped text in rendered files (path, content), wherever it came from: a mod, a description."""
+    for path, data in files:
+        if _TOKEN.search(data.decode("utf-8", "replace")):
             report.error(
                 "SPK370",
-                f"{file.path} would hold something that looks like an access token; a bundle is committed to git",
+                f"{path} would hold something that looks like an access token; a bundle is committed to git",
                 hint="remove it from what this file is made from: the recipe's texts, or a mod",
             )
 

@@ -68,15 +68,6 @@ def select(
         return None
     alone = overrides.nodes is None and recipe.solo_only is not None and recipe.solo_only.value
     solo = overrides.solo or len(given) == 1 or alone
-    if len({node.gpu_count for node in given}) > 1:
-        counts = ", ".join(f"{node.name.value}: {node.gpu_count}" for node in given)
-        report.error(
-            "SPK383",
-            f"the chosen nodes have different numbers of GPUs ({counts})",
-            _at(given),
-            hint="choose equal nodes with --nodes",
-        )
-        return None
     world = count_world(solo)
     asked = len(given) if overrides.nodes is not None and not overrides.solo else 1
     needed = nodes_needed(recipe, engine, world, report, gpus=given[0].gpu_count, asked=asked, solo=solo)
@@ -85,12 +76,27 @@ def select(
     what = f"recipe needs {needed} node(s){_because(recipe, engine, world)}"
     span = _need_span(recipe, world)
     if needed > len(given) or (solo and needed > 1):
-        available = "--solo gives one" if overrides.solo else f"only {len(given)} given: {_names(given)}"
+        available = (
+            "--solo gives one"
+            if overrides.solo
+            else "solo_only gives one"
+            if alone
+            else f"only {len(given)} given: {_names(given)}"
+        )
         report.error(
             "SPK384", f"{what}; {available}", span, hint="give more nodes with --nodes, or lower the parallel sizes"
         )
         return None
     nodes = given[:needed]
+    if len({node.gpu_count for node in nodes}) > 1:
+        counts = ", ".join(f"{node.name.value}: {node.gpu_count}" for node in nodes)
+        report.error(
+            "SPK383",
+            f"the chosen nodes have different numbers of GPUs ({counts})",
+            _at(nodes),
+            hint="choose equal nodes with --nodes",
+        )
+        return None
     solo = solo or needed == 1
     if not _allowed(recipe, solo=solo, report=report):
         return None
@@ -115,7 +121,12 @@ def nodes_needed(
         return asked if stated is None else stated.value
     if stated is not None and solo and stated.value > 1:
         return stated.value
-    if stated is not None and stated.value * gpus != world.size:
+    if world.size % gpus and world.size > gpus:
+        message = f"{world} needs {world.size} GPUs, which does not fill nodes of {gpus}"
+        report.error("SPK388", message, _need_span(recipe, world), hint="change the parallel sizes")
+        return None
+    needed = max(1, world.size // gpus)
+    if stated is not None and stated.value != needed:
         report.error(
             "SPK387",
             f"nodes: {stated.value} is not what the parallel sizes need"
@@ -124,11 +135,7 @@ def nodes_needed(
             hint="make tp × pp × dp equal to the GPUs of all nodes, or remove nodes",
         )
         return None
-    if world.size % gpus and world.size > gpus:
-        message = f"{world} needs {world.size} GPUs, which does not fill nodes of {gpus}"
-        report.error("SPK388", message, _need_span(recipe, world), hint="change the parallel sizes")
-        return None
-    return max(1, world.size // gpus)
+    return needed
 
 
 def _allowed(recipe: Recipe, *, solo: bool, report: Report) -> bool:
