@@ -34,7 +34,7 @@ out: $(READY)
 	$(BIN)/sparkc compile --all --verify
 
 # Made again when a schema, a template or what is prepared from them changes.
-$(READY): pyproject.toml $(wildcard schemas/*.json templates/*/*) compiler/sparkc/bundle/templates.py compiler/sparkc/bundle/quoting.py
+$(READY): pyproject.toml $(wildcard schemas/*.json templates/*/*) compiler/sparkc/bundle/template_code.py compiler/sparkc/bundle/quoting.py
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(NEED_VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'

@@ -12,6 +12,7 @@ import pytest
 
 import sparkc
 from sparkc import prepared, resources
+from sparkc.bundle.templates import Context, compiled
 from sparkc.errors import SparkcError
 
 ROOT = Path(sparkc.__file__).resolve().parents[2]
@@ -19,7 +20,6 @@ PROBE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from sparkc import prepared, resources
-from sparkc.bundle.templates import environment
 from sparkc.diagnostics import Report
 from sparkc.reading.read import read_document
 from sparkc.reading.schema import validate
@@ -27,9 +27,8 @@ assert all(str(resources.folder(kind)).startswith(sys.argv[1]) for kind in resou
 assert prepared.validator("inventory", resources.read_text("schemas", "inventory.schema.json")) is not None
 document = read_document("i.yaml", b"sparkc_inventory: 1\\nnodes: [{name: a, ssh: a, address: 10.0.0.1}]\\n", Report())
 assert validate(document, "inventory", Report())
-template = environment(prepared.template_loader()).get_template("bundle/compose.yaml.j2")
-assert template.filename.endswith(".py"), template.filename
-assert not [name for name in sys.modules if name.startswith(("jsonschema", "fastjsonschema"))]
+assert prepared.template("bundle/compose.yaml.j2", resources.read_text("templates", "bundle/compose.yaml.j2"))
+assert not [name for name in sys.modules if name.startswith(("jsonschema", "fastjsonschema", "jinja2"))]
 """
 
 
@@ -50,17 +49,9 @@ def test_a_missing_file_is_a_damaged_installation() -> None:
     assert "install sparkc again" in str(caught.value)
 
 
-def test_a_changed_template_is_not_served_from_the_prepared_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sparkc.bundle.templates import environment
-
-    (tmp_path / "a.j2").write_text("now\n", encoding="utf-8")
-    old = prepared.template_fingerprint(prepared.template_base(), "before\n")
-    made = type("Made", (), {"FINGERPRINTS": {"a.j2": old}})
-    monkeypatch.setattr(prepared, "_prepared", lambda _name: made)
-    monkeypatch.setattr(resources, "folder", lambda _kind: tmp_path)
-    assert environment(prepared.template_loader()).get_template("a.j2").render() == "now\n"
+def test_a_changed_template_is_not_served_from_the_prepared_ones() -> None:
+    assert prepared.template("bundle/rank.env.j2", "now\n") is None
+    assert "".join(compiled("bundle/rank.env.j2", "now\n")(Context({}))) == "now\n"
 
 
 @pytest.fixture(scope="session")

@@ -1,24 +1,23 @@
 """What was made from the schemas and templates when the package was built, used only while it is fresh.
 
-Each prepared piece is stored with the fingerprint of what it was made from. If that has changed since (an
-editable checkout), the schema or template file itself is used, the slow right way: it stays the one source.
+Each prepared piece is a module of ``sparkc/_prepared`` that holds the fingerprint of what it was made from. If that
+has changed since (an editable checkout), the schema or template file itself is used, the slow right way: it stays
+the one source.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparkc import resources
 
-if TYPE_CHECKING:
-    from jinja2 import BaseLoader
-
-# Modules whose code is compiled into the templates: the environment's options and its filters.
-_TEMPLATE_CODE = ("bundle/templates.py", "bundle/quoting.py")
+# Modules that decide what a template is compiled to: jinja2's options, and the filters, which it applies to constants.
+_TEMPLATE_CODE = ("bundle/template_code.py", "bundle/quoting.py")
 
 
 class Invalid(Exception):  # noqa: N818 - it carries a verdict; what is wrong is explained from the schema
@@ -39,22 +38,25 @@ class Patterns:
         return re.compile(self._sources[pattern])
 
 
+@cache
 def schema_fingerprint(schema: str) -> str:
     """Return what identifies the schema text that a prepared validator was made from."""
     return hashlib.sha256(schema.encode("utf-8")).hexdigest()
 
 
-def template_base() -> str:
-    """Return what identifies everything but the template that decides its compiled code."""
-    from jinja2.bccache import bc_version  # jinja2 counts it up when compiled templates of old stop fitting
-
-    code = "".join(resources.read_code(name) for name in _TEMPLATE_CODE)
-    return hashlib.sha256(f"{bc_version}\n{code}".encode()).hexdigest()
+def template_fingerprint(template: str) -> str:
+    """Return what identifies a template's text together with the code that decides what becomes of it."""
+    return hashlib.sha256(f"{_template_code()}\n{template}".encode()).hexdigest()
 
 
-def template_fingerprint(base: str, template: str) -> str:
-    """Return what identifies one template's text together with :func:`template_base`."""
-    return hashlib.sha256(f"{base}\n{template}".encode()).hexdigest()
+@cache
+def _template_code() -> str:
+    return "\n".join(map(resources.read_code, _TEMPLATE_CODE))
+
+
+def template_module(name: str) -> str:
+    """Return the name of a template's prepared module; ``name`` is its path below ``templates/``."""
+    return "template_" + re.sub(r"[^A-Za-z0-9]", "_", name.removesuffix(".j2"))
 
 
 def validator(kind: str, schema: str) -> Callable[[Any], Any] | None:
@@ -67,28 +69,11 @@ def validator(kind: str, schema: str) -> Callable[[Any], Any] | None:
     return module.validate if fresh else None
 
 
-def template_loader() -> BaseLoader:
-    """Return a jinja2 loader for ``templates/``: each template compiled if that is fresh, else from its file."""
-    from jinja2 import FileSystemLoader  # reading files needs no jinja2
-
-    sources = FileSystemLoader(str(resources.folder("templates")), encoding="utf-8")
-    made = _prepared("template_fingerprints")
-    if made is None:
-        return sources
-    from jinja2 import ChoiceLoader, ModuleLoader, TemplateNotFound
-
-    base = template_base()
-
-    class Fresh(ModuleLoader):
-        """The compiled templates, less those whose source has changed."""
-
-        def load(self, environment: Any, name: str, globals: Any = None) -> Any:  # noqa: A002 - jinja2's name
-            now = template_fingerprint(base, resources.read_text("templates", name))
-            if now != made.FINGERPRINTS.get(name):
-                raise TemplateNotFound(name)
-            return super().load(environment, name, globals)
-
-    return ChoiceLoader([Fresh(str(resources.prepared_templates())), sources])
+def template(name: str, text: str) -> Callable[[Any], Iterator[str]] | None:
+    """Return the ``root`` function of a compiled template with the text ``text``, or None if there is no fresh one."""
+    module = _prepared(template_module(name))
+    fresh = module is not None and template_fingerprint(text) == module.FINGERPRINT
+    return module.root if fresh else None
 
 
 def _prepared(name: str) -> Any:

@@ -40,10 +40,10 @@ def read_text(kind: str, name: str) -> str:
 
 
 def read_code(name: str) -> str:
-    """Return the source text of one of the package's own modules; ``name`` is its path below ``sparkc/``."""
+    """Return the text of one of the package's own modules or data files; ``name`` is its path below ``sparkc/``."""
     return (_PACKAGE / name).read_text(encoding="utf-8")
 
 
-def prepared_templates() -> Path:
-    """Return the folder of the compiled templates, a part of what :mod:`sparkc.prepare` writes."""
-    return _PACKAGE / "_prepared" / "templates"
+def prepared_folder() -> Path:
+    """Return the folder of what :mod:`sparkc.prepare` writes."""
+    return _PACKAGE / "_prepared"

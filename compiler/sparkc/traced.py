@@ -6,7 +6,6 @@ the line, rule, flag or default behind it. Stages pass traced values on; only th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
 from sparkc.reading.source import Span
@@ -65,7 +64,7 @@ class Traced(Generic[T]):
 
     def over(self, other: Traced[Any] | None) -> Traced[T]:
         """Return this value with the record that it replaced ``other``."""
-        return self if other is None else replace(self, overrode=other)
+        return self if other is None else Traced(self.value, self.origin, other)
 
     def with_value(self, value: U) -> Traced[U]:
         """Return ``value`` with this one's origin, for a conversion that decides nothing."""

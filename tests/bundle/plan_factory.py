@@ -132,6 +132,7 @@ def plan(*ranks, recipe_changes=None, **changes):
         secrets=(),
         earlyoom=None,
         models=(recipe_value("org/model-a", "model"),),
+        revision=(recipe_changes or {}).get("revision"),
         parameters={},
         api_port=recipe_value(8000, "port"),
         client_url="http://spark-1.lan:8000/v1",
@@ -194,7 +195,7 @@ def plans():
             recipe_changes={
                 "notes": {"driver": "580.x only"},
                 "links": {"status": "http://spark-1:8000/status"},
-                "derived_from": {"source": "https://example.org/profile"},
+                "derived_from": {"source": recipe_value("https://example.org/profile", "derived_from.source")},
                 "deviations": (Deviation("args.--async-scheduling", "not in the qualified shape"),),
             },
         ),

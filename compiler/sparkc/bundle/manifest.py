@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sparkc.bundle.model import BundleFile
@@ -157,7 +156,7 @@ def _models(plan: Plan) -> Iterable[dict[str, str | None]]:
         main = position == 0
         yield {
             "name": model.value,
-            "revision": recipe.revision.value if main and recipe.revision else None,
+            "revision": plan.revision.value if main and plan.revision else None,
             "parent": recipe.parent_model.value if main and recipe.parent_model else None,
         }
 
@@ -190,8 +189,12 @@ def to_bytes(manifest: Manifest) -> bytes:
 
     Invisible characters are escaped, so that the text is also exact for a YAML reader, which ours is.
     """
-    text = json.dumps({"sparkc_bundle": 1, **asdict(manifest)}, indent=2, ensure_ascii=False)
+    text = json.dumps({"sparkc_bundle": 1, **_fields(manifest)}, indent=2, ensure_ascii=False, default=_fields)
     return (escape_invisible(text) + "\n").encode()
+
+
+def _fields(record: Manifest | RankEntry | FileEntry) -> dict[str, object]:
+    return {name: getattr(record, name) for name in record.__match_args__}
 
 
 def from_data(data: Mapping[str, Any]) -> Manifest:

@@ -6,12 +6,12 @@ elsewhere, must not show up as a change of the bundle.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkc.bundle.manifest import waves
 from sparkc.bundle.quoting import word
 from sparkc.diagnostics.model import Severity
+from sparkc.patterns import pattern
 from sparkc.planning.model import Mod, Mount, Plan, RankPlan, Shell
 from sparkc.record import dataclass
 from sparkc.traced import Origin, T, Traced
@@ -19,8 +19,8 @@ from sparkc.traced import Origin, T, Traced
 # Enough of a replaced value to recognise it.
 _REPLACED_LIMIT = 40
 
-_LIST_INDEX = re.compile(r"\[[0-9]+\]")
-_PORT_SUFFIX = re.compile(r"(?P<host>.*[^:]|\[.*\]):(?P<port>[0-9]+)")
+_LIST_INDEX = pattern(r"\[[0-9]+\]")
+_PORT_SUFFIX = pattern(r"(?P<host>.*[^:]|\[.*\]):(?P<port>[0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def readme_context(plan: Plan, folders: Mapping[int, str], mods: Sequence[tuple[
         "starts": {number: position for position, group in enumerate(groups, start=1) for number in group},
         "image_rows": _table({r.rank: _traced(plan, {"image": r.container.image}) for r in plan.ranks}),
         "pinned": all("@sha256:" in rank.container.image.value for rank in plan.ranks),
-        "models": [(model.value, _origin(plan, model)) for model in plan.models],
+        "models": list(_models(plan)),
         "ports": _ports(plan.ranks),
         "parameters": _table({rank.rank: _traced(plan, plan.parameters) for rank in plan.ranks}).common,
         "command": _table({rank.rank: _command(plan, rank) for rank in plan.ranks}),
@@ -75,6 +75,13 @@ def readme_context(plan: Plan, folders: Mapping[int, str], mods: Sequence[tuple[
         "findings": [d for d in plan.diagnostics if d.severity is not Severity.ERROR],
         "by_hand": [(rank, folders[rank.rank], _target(rank)) for group in groups for rank in _of(plan, group)],
     }
+
+
+def _models(plan: Plan) -> Iterable[tuple[str, str | None, str]]:
+    """Yield name, revision and origin of each model; the recipe pins the first one's revision only."""
+    for position, model in enumerate(plan.models):
+        revision = plan.revision if position == 0 else None
+        yield model.value, revision.value if revision is not None else None, _origin(plan, model)
 
 
 def _of(plan: Plan, numbers: Iterable[int]) -> list[RankPlan]:

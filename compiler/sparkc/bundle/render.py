@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-
-from jinja2 import Environment
 
 from sparkc.bundle import manifest as manifests
 from sparkc.bundle.model import BundleFile, Files
 from sparkc.bundle.quoting import fits_env_file
 from sparkc.bundle.readme import readme_context
-from sparkc.bundle.templates import environment
+from sparkc.bundle.templates import render_template
 from sparkc.planning.model import Mod, Plan, RankPlan, Shell
-from sparkc.prepared import template_loader
 from sparkc.record import dataclass
 
 # A fixed order for what everybody sets; other limits follow by name.
@@ -59,13 +55,8 @@ def folder_name(rank: RankPlan) -> str:
     return f"rank-{rank.rank}-{_file_name(rank.node.name.value)}"
 
 
-@cache
-def _environment() -> Environment:
-    return environment(template_loader())
-
-
 def _file(path: str, template: str, context: Mapping[str, object], mode: int = 0o644) -> BundleFile:
-    return BundleFile(path, _environment().get_template(f"bundle/{template}").render(context).encode(), mode)
+    return BundleFile(path, render_template(f"bundle/{template}", context).encode(), mode)
 
 
 def _rank_files(plan: Plan, rank: RankPlan, mods: tuple[VendoredMod, ...]) -> list[BundleFile]:
@@ -84,6 +75,8 @@ def _rank_files(plan: Plan, rank: RankPlan, mods: tuple[VendoredMod, ...]) -> li
     files.append(_file("rank.env", "rank.env.j2", {**shared, "environment": fitting}))
     start = {
         "argv": argv,
+        "once": any(step.deadline is None for step in rank.steps),
+        "retry": any(step.deadline is not None for step in rank.steps),
         "mods": mods,
         "secrets": [secret.value for secret in plan.secrets],
         "earlyoom": plan.earlyoom.value if plan.earlyoom else None,
@@ -100,6 +93,7 @@ def _compose_file(plan: Plan, rank: RankPlan, *, digest: str) -> BundleFile:
     context = {
         "name": plan.name,
         "rank": rank,
+        "container": rank.container,
         "secrets": plan.secrets,
         "environment": [(k, v.value) for k, v in rank.environment.items() if not fits_env_file(v.value)],
         "ulimits": [(name, limits[name]) for name in names],

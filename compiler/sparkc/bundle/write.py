@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from pathlib import Path, PurePosixPath
 
 from sparkc.bundle.file_ops import PREFIX, TEMPORARY, FileOps
@@ -21,7 +20,7 @@ from sparkc.bundle.model import BundleFile, Files
 from sparkc.bundle.quoting import IMPOSSIBLE
 from sparkc.diagnostics.model import Report
 from sparkc.errors import SparkcError
-from sparkc.record import dataclass
+from sparkc.record import dataclass, field
 
 JOURNAL = f"{PREFIX}writing"
 # Line-end conversion by git would look like hand edits.

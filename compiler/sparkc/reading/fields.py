@@ -7,18 +7,18 @@ container as they stand in the file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from sparkc.diagnostics.model import Diagnostic, Report, Severity
 from sparkc.diagnostics.suggest import did_you_mean
+from sparkc.patterns import pattern
 from sparkc.reading.node import Mapping, Node, Scalar, Sequence
 from sparkc.reading.source import Span
 from sparkc.traced import Traced, from_file
 
 # Digit groups as in 131_072 are common in recipes; YAML 1.2 calls that a string, its author means a number.
-_DECIMAL = re.compile(r"[-+]?[0-9]+(_[0-9]+)*")
-_LEADING_ZERO = re.compile(r"[-+]?0[0-9_]")
+_DECIMAL = pattern(r"[-+]?[0-9]+(_[0-9]+)*")
+_LEADING_ZERO = pattern(r"[-+]?0[0-9_]")
 # Longer than any count, size or port; also below the 4300 digits at which int() itself gives up.
 _MAX_DIGITS = 30
 

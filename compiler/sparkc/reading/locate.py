@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from sparkc.patterns import pattern
 from sparkc.reading.node import Scalar
 from sparkc.reading.source import Span
 
 # The header of a YAML block literal: indentation indicator and chomping in either order, then perhaps a comment.
-_LITERAL = re.compile(r"\|(?:[-+]?([1-9])?|([1-9])[-+])[ \t]*(?:#.*)?$")
+_LITERAL = pattern(r"\|(?:[-+]?([1-9])?|([1-9])[-+])[ \t]*(?:#.*)?$")
 _OPENING = ("'''", '"""', "'", '"')
 
 

@@ -6,9 +6,9 @@ stay text until a schema or a field reader asks for a type (YAML 1.2 core schema
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from sparkc.patterns import pattern
 from sparkc.reading.source import Source, Span
 from sparkc.record import dataclass
 
@@ -17,9 +17,9 @@ from sparkc.record import dataclass
 # "typed": a TOML integer, float, boolean or date; never a string.
 Style = Literal["plain", "quoted", "typed"]
 
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_INTEGER = pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _BASES = {"o": 8, "x": 16}
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL_FLOAT = {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"}
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TRUE = {"true", "True", "TRUE"}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from sparkc.diagnostics.model import Report
+from sparkc.patterns import pattern
 from sparkc.reading.node import Document
 from sparkc.reading.source import Source, Span
 
@@ -13,7 +12,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 # A character that YAML 1.2 does not allow in a file at all (its c-printable), a lone carriage return with them.
 # Spelled as what is refused, without the surrogates that UTF-8 cannot hold: the full class takes 5 ms to compile.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]|\ufffe|\uffff")
+_UNPRINTABLE = pattern("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]|\ufffe|\uffff")
 
 
 def decode(name: str, data: bytes, report: Report) -> Source | None:

@@ -10,14 +10,17 @@ no empty string.
 
 from __future__ import annotations
 
+import json
 import re
+from functools import cache
 from typing import Any
 
 from sparkc import prepared, resources
 from sparkc.diagnostics.model import Report
+from sparkc.patterns import pattern
 from sparkc.reading.node import Document, Mapping, Node, Scalar, Sequence
 
-_GROUPED_INTEGER = re.compile(r"[-+]?[0-9]{1,30}(?:_[0-9]{1,30})+")
+_GROUPED_INTEGER = pattern(r"[-+]?[0-9]{1,30}(?:_[0-9]{1,30})+")
 
 
 def validate(document: Document, kind: str, report: Report) -> bool:
@@ -25,10 +28,8 @@ def validate(document: Document, kind: str, report: Report) -> bool:
 
     ``kind`` is "recipe", "inventory", "mod" or "bundle". Returns True when the document fits.
     """
-    import json  # the schema itself is needed to convert scalars; the document is no JSON
-
     text = resources.read_text("schemas", f"{kind}.schema.json")
-    schema = json.loads(text)
+    schema = _parsed(text)  # needed to convert scalars; the document is no JSON
     value = _convert(document.root, schema, schema)
     validator = prepared.validator(kind, text)
     if validator is not None:
@@ -41,6 +42,11 @@ def validate(document: Document, kind: str, report: Report) -> bool:
     from sparkc.reading.schema_faults import explain  # imports jsonschema, 60 ms that a fitting document need not pay
 
     return explain(document, value, schema, report)
+
+
+@cache
+def _parsed(schema: str) -> Any:
+    return json.loads(schema)
 
 
 def _convert(node: Node, part: Any, schema: Any) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import field
 from functools import cached_property
 from itertools import accumulate
 
-from sparkc.record import dataclass
+from sparkc.record import dataclass, field
 
 
 @dataclass(frozen=True)

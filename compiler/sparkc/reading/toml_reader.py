@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import tomli
@@ -44,14 +45,9 @@ def read_toml(source: Source, report: Report) -> Document | None:
         return None
     for duplicate in scan.duplicates:
         _report_duplicate(duplicate, source, report)
-    try:
-        values = tomli.loads(source.text)
-    except tomli.TOMLDecodeError as error:
-        if not (scan.duplicates and error.msg.startswith(_COLLISIONS)):
-            _report_fault(error, source, report)
+    values = _values(source, scan, report)
+    if values is None:
         return None
-    except RecursionError:  # brackets past the place where the scan gave up
-        values = {}
     if scan.stop is not None:
         span = source.span(scan.stop.offset, scan.stop.offset + 1)
         report.error("SPK017", "this TOML cannot be read", span, hint="write one 'key = value' per line")
@@ -63,6 +59,25 @@ def read_toml(source: Source, report: Report) -> Document | None:
         report.error("SPK014", f"{source.name} is empty", source.span(0, 0), hint="write 'key = value' lines")
         return None
     return Document(source, root, "toml")
+
+
+def _values(source: Source, scan: Scan, report: Report) -> dict[str, Any] | None:
+    try:
+        return tomli.loads(source.text)
+    except tomli.TOMLDecodeError as error:
+        if not (scan.duplicates and error.msg.startswith(_COLLISIONS)):
+            _report_fault(error, source, report)
+    except ValueError:  # Python refuses to convert a whole number of more than 4300 digits (CVE-2020-10735)
+        _report_long_number(source, report)
+    except RecursionError:  # brackets past the place where the scan gave up
+        return {}
+    return None
+
+
+def _report_long_number(source: Source, report: Report) -> None:
+    match = re.search(r"[0-9][0-9_]{4000,}", source.text)
+    span = source.span(match.start(), match.end()) if match is not None else source.span(0, 0)
+    report.error("SPK017", "this number is too long for TOML", span, hint="quote it, if it is meant as text")
 
 
 def _build(found: Found, value: Any, source: Source) -> Node:

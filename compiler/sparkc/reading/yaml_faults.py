@@ -7,14 +7,16 @@ lines below the cause. Each known complaint is put in the user's terms and at th
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparkc.diagnostics.model import Report
-from sparkc.reading.node import Scalar
+from sparkc.reading.pasted_space import PASTED, report_pasted
 from sparkc.reading.source import Source, Span
+from sparkc.record import dataclass
 
 
-class _Fault(NamedTuple):
+@dataclass(frozen=True)
+class _Fault:
     part: str  # a part of the parser's complaint
     message: str
     hint: str
@@ -64,12 +66,8 @@ _FAULTS = (
     ),
 )
 
-# Spaces that look like one and are none: U+00A0 comes with text pasted from web pages and office programs.
-_PASTED = "\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff"
-_AFTER_COLON = re.compile(rf"[^\s:#]+:[{_PASTED}]")
-_PASTED_SPACE = re.compile(rf"[{_PASTED}]")
 _KEY_WITH_PASTED_SPACE = re.compile(
-    rf"[ ]*(?:- +)?(?:[^\s:#\"']+:(?P<after>[{_PASTED}])|(?P<before>[{_PASTED}])[\s{_PASTED}]*[^\s:#\"']+:)"
+    rf"[ ]*(?:- +)?(?:[^\s:#\"']+:(?P<after>[{PASTED}])|(?P<before>[{PASTED}])[\s{PASTED}]*[^\s:#\"']+:)"
 )
 
 
@@ -101,21 +99,6 @@ def explain(error: Any, source: Source, report: Report) -> None:
         report.error("SPK004", fault.message, _span(source, start if fault.at_start else mark), hint=fault.hint)
 
 
-def stray_space(scalar: Scalar, report: Report) -> None:
-    """Report an unquoted text that only looks like ``key: value`` because its space is another character."""
-    text = scalar.text
-    if text.isascii():
-        return
-    match = _AFTER_COLON.match(text)
-    leading = _PASTED_SPACE.match(text)
-    if match is None and leading is None:
-        return
-    offset = match.end() - 1 if match else 0
-    span = scalar.span
-    place = Span(span.source, span.line, span.column + offset, span.line, span.column + offset + 1)
-    _pasted(text[offset], place, "after a key's colon" if match else "in front of a word", report)
-
-
 def _report_pasted_space(source: Source, first: int, last: int, report: Report) -> bool:
     """Report a pasted space on the lines (0-based) that the parser could not make sense of."""
     found = False
@@ -126,18 +109,11 @@ def _report_pasted_space(source: Source, first: int, last: int, report: Report) 
             group = "after" if match["after"] else "before"
             column = match.start(group) + 1
             place = Span(source, number + 1, column, number + 1, column + 1)
-            _pasted(match[group], place, "after a key's colon" if match["after"] else "in front of a word", report)
+            report_pasted(
+                match[group], place, "after a key's colon" if match["after"] else "in front of a word", report
+            )
             found = True
     return found
-
-
-def _pasted(char: str, span: Span, where: str, report: Report) -> None:
-    report.error(
-        "SPK015",
-        f"U+{ord(char):04X} {where}: it looks like a space, but YAML takes it for a letter",
-        span,
-        hint="type an ordinary space in its place; quote the text if the character is meant",
-    )
 
 
 def _report_bad_start(source: Source, mark: Any, report: Report) -> None:

@@ -8,17 +8,17 @@ through it as stand-ins.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
 from sparkc.diagnostics.model import Related, Report
+from sparkc.patterns import pattern
 from sparkc.reading.node import Document, Entry, Mapping, Node, Scalar, Sequence
+from sparkc.reading.pasted_space import stray_space
 from sparkc.reading.source import Source, Span
-from sparkc.reading.yaml_faults import explain, stray_space
+from sparkc.record import dataclass, replace
 
 # The parser in C is ten times faster; PyYAML built without libyaml has only the one in Python.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -28,9 +28,9 @@ MAX_DEPTH = 64
 MAX_ALIASED_NODES = 10_000
 
 _FOREIGN_LINE_ENDS = "\x85\u2028\u2029"
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = pattern("[\ud800-\udfff]")
 # Anchor and tag before a scalar: PyYAML's marks start at them, ours at the text.
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
+_PROPERTIES = pattern(r"(?:[&!]\S*\s+)+")
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS: dict[str, type | tuple[type, ...]] = {
     "int": int,
@@ -54,6 +54,8 @@ def read_yaml(source: Source, report: Report) -> Document | None:
             if not builder.take(event):
                 break
     except yaml.YAMLError as error:
+        from sparkc.reading.yaml_faults import explain  # 2 ms that only a broken file costs
+
         explain(error, source, report)
     except ValueError:  # the parser in Python: an escape such as "\U00110000" that is no character
         report.error(
@@ -79,20 +81,17 @@ def _stand_ins(text: str) -> dict[int, str]:
     return {ord(char): chr(code) for char, code in zip(present, free, strict=False)}
 
 
-@dataclass
 class _Open:
     """A collection whose end has not come yet. ``nodes`` and ``height`` count aliases as written out."""
 
-    event: Any
-    children: list[Node] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    key: Node | None = None
-    nodes: int = 1
-    height: int = 1
-
-    @property
-    def is_mapping(self) -> bool:
-        return isinstance(self.event, yaml.MappingStartEvent)
+    def __init__(self, event: Any) -> None:
+        self.event = event
+        self.is_mapping = isinstance(event, yaml.MappingStartEvent)
+        self.children: list[Node] = []
+        self.entries: list[Entry] = []
+        self.key: Node | None = None
+        self.nodes = 1
+        self.height = 1
 
 
 @dataclass(frozen=True)
@@ -146,10 +145,12 @@ class _Builder:
             return None
         if not isinstance(root, Mapping):
             what = "a list" if isinstance(root, Sequence) else "a single text"
+            line, column = root.span.line, root.span.column
+            end = min(column, len(self.source.line(line))) + 1
             self.report.error(
                 "SPK013",
                 f"{self.source.name} holds {what}, but must be a mapping",
-                replace(root.span, end_line=root.span.line, end_column=root.span.column + 1),
+                Span(self.source, line, column, line, end),
                 hint="write 'key: value' lines at the left margin; a space must follow each colon",
             )
             return None
