@@ -1,5 +1,6 @@
 """A project folder, and the real programs that read what sparkc makes of it: sh, Compose and the command line."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -131,6 +132,13 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def compiled(project: ProjectFolder, *arguments: str) -> dict[str, bytes]:
+    """Compile with the real command line, the recipe named demo unless told otherwise; return what is in out/."""
+    done = project.sparkc("compile", *(arguments or ("demo",)))
+    assert done.returncode == 0, done.stderr
+    return tree(project.out)
+
+
 def service(folder: Path, **environment: str) -> dict:
     """Return what the real Compose makes of a rank's folder, under an environment that must not matter."""
     where = ["-f", folder / "compose.yaml", "--project-directory", folder, "--env-file", os.devnull]
@@ -209,3 +217,21 @@ class Stubs:
         script = self.root / "launch.sh"
         script.write_bytes(before + statement + words)
         return self.run("sh", script, env=env)
+
+
+NOBODY = 65534
+
+
+def as_nobody() -> tuple[str, dict[str, str]] | None:
+    """Return a Python, and its environment, that user nobody can run sparkc with; None when there is none."""
+    if os.geteuid() != 0:
+        return None
+    packages = os.pathsep.join([str(PACKAGE), *(path for path in sys.path if path.endswith("-packages"))])
+    same_version = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, same_version):
+        with contextlib.suppress(OSError):
+            command = [python, "-c", "import sparkc, yaml, click, jinja2"]
+            env = {"PATH": PATH, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
+            if subprocess.run(command, user=NOBODY, env=env, capture_output=True, check=False, cwd="/").returncode == 0:
+                return python, env
+    return None

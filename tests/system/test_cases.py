@@ -142,9 +142,7 @@ def test_homes_are_those_of_the_nodes(project, tmp_path):
     project.write("inventory.yaml", inventory(2, n1="user: root", n2="home: '/srv/b$b é'"))
     project.write("recipe.yaml", RECIPE)
     outcome = project.compile("recipe.yaml", volumes=("~/models:/models:ro",))
-    bundle = unpack(outcome, tmp_path / "bundle")
-    sources = [
-        {mount["target"]: mount["source"] for mount in service(bundle / folder)["volumes"]} for folder in outcome.folders
-    ]
+    ranks, bundle = outcome.folders, unpack(outcome, tmp_path / "bundle")
+    sources = [{mount["target"]: mount["source"] for mount in service(bundle / folder)["volumes"]} for folder in ranks]
     assert [found["/models"] for found in sources] == ["/root/models", "/srv/b$b é/models"]
     assert [found["/root/.triton"] for found in sources] == ["/root/.triton", "/srv/b$b é/.triton"]

@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def rendered(data, *, solo):
 def world(text):
     """Return the product of the parallel sizes in a command, last one each; None without any."""
     words = text.split()
-    sizes = {_SIZES[a]: int(b) for a, b in zip(words, words[1:], strict=False) if a in _SIZES and b.isdigit()}
+    sizes = {_SIZES[a]: int(b) for a, b in pairwise(words) if a in _SIZES and b.isdigit()}
     product = 1
     for size in sizes.values():
         product *= size

@@ -53,9 +53,9 @@ FRAGMENTS = [
 CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 # A native recipe replaces {name}, {node.name} and {head.address}; in other braces everything stays.
 _PLACEHOLDER = re.compile(r"\{((node|head)\.)?[A-Za-z_][A-Za-z0-9_]*\}")
-TEXT = st.one_of(st.text(CHARACTERS, max_size=30), st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join)).filter(
-    lambda text: not _PLACEHOLDER.search(text)
-)
+TEXT = st.one_of(
+    st.text(CHARACTERS, max_size=30), st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join)
+).filter(lambda text: not _PLACEHOLDER.search(text))
 NAME = TEXT.filter(lambda text: "/" not in text and text not in {"", ".", ".."})
 PLAIN = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,10}[A-Za-z0-9]", fullmatch=True).filter(
     lambda text: text.lower() != "null"
@@ -71,7 +71,7 @@ def recipe(words, values, paths):
         "command": ["engine", *words],
         "env": {f"V{number}": value for number, value in enumerate(values)},
         "mounts": [{"source": f"/s/{path}", "target": f"/t{n}/{path}"} for n, path in enumerate(paths)],
-        "container": {"security_opt": [f"x={value}" for value in values]},
+        "container": {"security_opt": [f"x{n}={value}" for n, value in enumerate(values)]},
     }
 
 
@@ -102,28 +102,38 @@ def arrives(project, stubs, tmp_path):
         assert [(mount["source"], mount["target"]) for mount in found["volumes"][2:]] == [
             (f"/s/{path}", f"/t{number}/{path}") for number, path in enumerate(paths)
         ]
-        assert found.get("security_opt", []) == [f"x={value}" for value in values]
+        assert found.get("security_opt", []) == [f"x{n}={value}" for n, value in enumerate(values)]
         assert found["labels"]["sparkc.bundle"] == found["container_name"] == "demo"
 
     return check
 
 
-LISTS = {"words": st.lists(TEXT, max_size=40), "values": st.lists(TEXT, max_size=40), "paths": st.lists(NAME, max_size=12)}
+LISTS = {
+    "words": st.lists(TEXT, max_size=40),
+    "values": st.lists(TEXT, max_size=40),
+    "paths": st.lists(NAME, max_size=12),
+}
 SETTINGS = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
 @SETTINGS
-@given(**LISTS, style=st.sampled_from([None, "'", '"', "|", ">"]), unicode=st.booleans(), flow=st.sampled_from([None, True]))
+@given(
+    **LISTS,
+    style=st.sampled_from([None, "'", '"', "|", ">"]),
+    unicode=st.booleans(),
+    flow=st.sampled_from([False, None]),
+)
 def test_any_text_of_a_yaml_recipe_arrives(arrives, words, values, paths, style, unicode, flow):
     data = recipe(words, values, paths)
-    text = yaml.safe_dump(data, allow_unicode=unicode, default_style=style, default_flow_style=flow, sort_keys=False)
+    del data["sparkc"]
+    # The dumper speaks YAML 1.1, where these end lines; escaped they are the same in both versions.
+    unicode = unicode and not set("\x85\u2028\u2029").intersection("".join([*words, *values, *paths]))
+    options = {"allow_unicode": unicode, "default_style": style, "default_flow_style": flow, "sort_keys": False}
+    text = "sparkc: 1\n" + yaml.dump(data, Dumper=yaml.CSafeDumper, **options)
     # Some pairs of text and style are beyond the dumper that writes the recipe here.
-    assume(yaml.load(text, yaml.CBaseLoader) == yaml.load(yaml.safe_dump(data), yaml.CBaseLoader))
-    assume(yaml.load(text, yaml.CBaseLoader)["command"][1:] == words)
-    text = text.replace('"sparkc": !!int "1"', "sparkc: 1").replace("'sparkc': !!int '1'", "sparkc: 1")
-    text = re.sub(r"""^(\{?)["']?sparkc["']?: !!int (["']1["']|[|>]-?\n *1\n)""", r"\1sparkc: 1", text)
+    assume({"sparkc": "1", **data} == yaml.load(text, yaml.CBaseLoader))
     arrives("recipe.yaml", text, words, values, paths)
 
 
@@ -140,7 +150,7 @@ def test_a_plain_yaml_scalar_arrives_as_typed(arrives, values):
     head = "sparkc: 1\nname: demo\nengine: plain\nimage: registry.example/engine:1\ncommand:\n  - engine\n"
     words = "".join(f"  - {value}\n" for value in values)
     env = "env:\n" + "".join(f"  V{number}: {value}\n" for number, value in enumerate(values))
-    options = "container:\n  security_opt:\n" + "".join(f"    - x={value}\n" for value in values)
+    options = "container:\n  security_opt:\n" + "".join(f"    - x{n}={value}\n" for n, value in enumerate(values))
     assume(values)
     arrives("recipe.yaml", head + words + env + options, values, values, [])
 
