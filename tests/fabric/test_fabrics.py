@@ -18,18 +18,19 @@ def inventory(topology, rows, head="", defaults="user: bob"):
 
 def environment(loaded, count, rank):
     nodes = loaded.nodes[:count]
-    traced = fabric_of(loaded, Report()).environment(nodes[rank], nodes, loaded)
+    traced = fabric_of(loaded, IMAGE).environment(nodes[rank], nodes, loaded)
     assert all(value.origin.kind == "rule" and value.origin.reason for value in traced.values())
     return {key: value.value for key, value in traced.items()}
 
 
 def findings(loaded, count):
     report = Report()
-    fabric_of(loaded, report).check(loaded, loaded.nodes[:count], report)
+    fabric_of(loaded, IMAGE).check(loaded, loaded.nodes[:count], report)
     assert all(d.hint for d in report.diagnostics)
     return [(d.code, d.severity, d.span.line if d.span else None) for d in report.diagnostics]
 
 
+IMAGE = "vllm/vllm-openai:v0.33.0"
 CABLED = [
     "address: 10.0.0.1, interface: enp1s0f0np0, hcas: [rocep1s0f0, roceP2p1s0f0]",
     "address: 10.0.0.2, interface: enp1s0f1np1, hcas: [roceP2p1s0f1, rocep1s0f1]",
@@ -55,7 +56,7 @@ def test_a_cluster_rank_has_its_own_nodes_interface_and_hcas_in_order(topology):
     assert findings(loaded, 2) == []
 
 
-@pytest.mark.parametrize("topology", ["single", "pair", "switch"])
+@pytest.mark.parametrize("topology", ["single", "pair", "switch", "mesh", "ring"])
 def test_one_chosen_node_is_solo_whatever_the_topology(topology):
     loaded = inventory(topology, CABLED)
     assert environment(loaded, 1, 0) == SOLO
@@ -92,12 +93,23 @@ def test_a_cluster_rank_needs_an_address():
 def test_a_lone_twin_is_a_warning_with_the_measured_reason():
     loaded = inventory("pair", [CABLED[0], "address: 10.0.0.2, interface: e, hcas: ['roceP2p1s0f1:1', rocep1s0f0]"])
     report = Report()
-    fabric_of(loaded, report).check(loaded, loaded.nodes, report)
+    fabric_of(loaded, IMAGE).check(loaded, loaded.nodes, report)
     first, second = report.diagnostics
     assert first.message.startswith("node 'n2' lists roceP2p1s0f1 without its twin rocep1s0f1")
     assert second.message.startswith("node 'n2' lists rocep1s0f0 without its twin roceP2p1s0f0")
     assert "98 of 161 Gb/s" in first.message
     assert first.severity is Severity.WARNING
+
+
+def test_hcas_in_one_network_are_a_warning_with_the_reason():
+    near = "hca_addresses: {rocep1s0f0: 10.1.0.1/24, roceP2p1s0f0: 10.1.0.9/24}"
+    apart = "hca_addresses: {roceP2p1s0f1: 10.1.0.2/25, rocep1s0f1: 10.1.0.129/25}"
+    loaded = inventory("pair", [f"{CABLED[0]}, {near}", f"{CABLED[1]}, {apart}"])
+    report = Report()
+    fabric_of(loaded, IMAGE).check(loaded, loaded.nodes, report)
+    (found,) = report.diagnostics
+    assert (found.code, found.severity, found.span.line) == ("SPK415", Severity.WARNING, 5)
+    assert found.message.startswith("rocep1s0f0 and roceP2p1s0f0 of node 'n1' are both in 10.1.0.0/24: the kernel")
 
 
 def test_single_forbids_a_choice_of_several():
@@ -111,29 +123,20 @@ def test_a_pair_is_two_nodes(count):
     assert findings(inventory("pair", rows), count) == [("SPK402", Severity.ERROR, 2)]
 
 
-@pytest.mark.parametrize("topology", ["mesh", "ring"])
-def test_topologies_without_a_fabric_name_those_that_have_one(topology):
-    report = Report()
-    assert fabric_of(inventory(topology, CABLED), report) is None
-    (found,) = report.diagnostics
-    assert (found.code, found.span.line) == ("SPK401", 2)
-    assert found.message == f"topology '{topology}' is not supported; supported are single, pair, switch"
-
-
 def test_ad_hoc_nodes_are_told_which_flag_is_missing():
     loaded = adhoc_inventory(["10.0.0.1", "10.0.0.2"], "bob", None, [], Report())
     report = Report()
-    fabric_of(loaded, report).check(loaded, loaded.nodes, report)
+    fabric_of(loaded, IMAGE).check(loaded, loaded.nodes, report)
     assert {(d.code, d.hint) for d in report.diagnostics} == {
         ("SPK404", "give --eth-if NAME"),
         ("SPK405", "give --ib-if NAME,NAME"),
     }
 
 
-@pytest.mark.parametrize("topology", ["single", "pair", "switch"])
+@pytest.mark.parametrize("topology", ["single", "pair", "switch", "mesh", "ring"])
 def test_wiring_keys_are_the_ones_that_differ_per_node(topology):
     loaded = inventory(topology, CABLED, head="gid: {pin: 3}\n")
-    keys = fabric_of(loaded, Report()).wiring_keys
+    keys = fabric_of(loaded, IMAGE).wiring_keys
     assert keys >= {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"}
     assert keys >= {"NCCL_IB_DISABLE", "NCCL_NET"}
     assert "VLLM_HOST_IP" not in keys

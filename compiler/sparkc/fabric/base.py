@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sparkc.diagnostics import Report
+from sparkc.fabric.rules import Rules
 from sparkc.inventory.model import Inventory, Node
 from sparkc.traced import Traced
 
@@ -20,6 +21,9 @@ class Fabric(Protocol):
     name: str
     wiring_keys: frozenset[str]
     """Keys whose values differ from node to node; one fixed value for several ranks hides the right ones."""
+
+    rules: Rules
+    """What it asks of the recipe, and of whoever sets the environment, where several ranks serve."""
 
     def check(self, inventory: Inventory, nodes: Sequence[Node], report: Report) -> None:
         """Report what the topology forbids, requires or advises for the chosen ``nodes`` (rank 0 first)."""

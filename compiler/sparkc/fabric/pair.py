@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
+from sparkc.fabric.rules import Rules
 from sparkc.fabric.wiring import WIRING_KEYS, check_cluster, cluster_environment, solo_environment
 from sparkc.inventory.model import Inventory, Node
 from sparkc.traced import Traced
@@ -21,6 +22,7 @@ class Pair:
 
     name = "pair"
     wiring_keys = WIRING_KEYS
+    rules = Rules()
 
     def check(self, inventory: Inventory, nodes: Sequence[Node], report: Report) -> None:
         """Report an inventory of other than two nodes, and what the chosen ones lack."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
+from sparkc.fabric.rules import Rules
 from sparkc.fabric.wiring import WIRING_KEYS, check_cluster, cluster_environment, solo_environment
 from sparkc.inventory.model import Inventory, Node
 from sparkc.traced import Traced
@@ -20,6 +21,7 @@ class Switch:
 
     name = "switch"
     wiring_keys = WIRING_KEYS
+    rules = Rules()
 
     def check(self, inventory: Inventory, nodes: Sequence[Node], report: Report) -> None:
         """Report what the chosen nodes lack."""

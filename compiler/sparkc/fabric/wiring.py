@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import combinations
 
 from sparkc.diagnostics import Report
 from sparkc.inventory.model import Inventory, Node
@@ -16,6 +17,7 @@ _NCCL_HCA = "https://github.com/NVIDIA/nccl/blob/master/src/transport/net_ib/ini
 _GID_DRIFT = "https://github.com/FujitsuPolycom/sparkring/issues/186"
 _SILENT_TCP = "https://github.com/luisefigueroa/pulsar-gb10-vllm-stack/blob/main/docs/TROUBLESHOOTING.md"
 _TWINS = "https://github.com/tonyd2wild/DeepSeek-v4-Flash-Vision-Exp-DSpark-1M-NVFP4-KV-2x-DGX-Spark/pull/35"
+_NETWORKS = "https://github.com/Reederey87/dgx-spark-2x-deepseek-v4-flash/blob/main/docs/02-networking-nccl.md"
 _PLAYBOOK = "https://github.com/NVIDIA/dgx-spark-playbooks/blob/main/nvidia/vllm/README.md"
 
 # Each library looks for its own name and falls back to the default route or the host's name without it, so the
@@ -108,6 +110,7 @@ def check_cluster(inventory: Inventory, nodes: Sequence[Node], report: Report) -
                 hint="give --ib-if NAME,NAME" if ad_hoc else "add `hcas:` with the names that `ibdev2netdev` shows",
             )
         _check_twins(node, report)
+        _check_networks(node, report)
 
 
 def _check_twins(node: Node, report: Report) -> None:
@@ -124,4 +127,22 @@ def _check_twins(node: Node, report: Report) -> None:
                 " moved 98 of 161 Gb/s",
                 hca.origin.span,
                 hint=f"list both: [{name}, {twin}] ({_TWINS})",
+            )
+
+
+def _check_networks(node: Node, report: Report) -> None:
+    """Warn where two HCAs of a node are in one network."""
+    if not node.hca_addresses:
+        return
+    from ipaddress import ip_interface  # 2 ms for the few inventories that state these addresses
+
+    networks = {hca: ip_interface(address.value).network for hca, address in node.hca_addresses.items()}
+    for (hca, network), (other, taken) in combinations(networks.items(), 2):
+        if network.version == taken.version and network.overlaps(taken):
+            report.warning(
+                "SPK415",
+                f"{hca} and {other} of node {node.name.value!r} are both in {taken}: the kernel answers for both on"
+                " either, and RDMA packets arrive at the wrong one",
+                node.hca_addresses[other].origin.span,
+                hint=f"give each its own network, the same at both ends of a cable ({_NETWORKS})",
             )

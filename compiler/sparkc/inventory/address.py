@@ -6,14 +6,15 @@ that the control machine resolves may resolve to nothing, or to 127.0.1.1, insid
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from sparkc.patterns import pattern
 
 if TYPE_CHECKING:
     from ipaddress import IPv6Address
 
-_DOTTED_QUAD = re.compile(r"(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})")
-_SSH_TARGET = re.compile(
+_DOTTED_QUAD = pattern(r"(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})\.(0|[1-9][0-9]{0,2})")
+_SSH_TARGET = pattern(
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?"
     r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<bare>[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?"

@@ -12,30 +12,31 @@ from collections.abc import Callable, Iterable, Sequence
 from sparkc.diagnostics import Related, Report
 from sparkc.inventory.address import address_problem, canonical_address, canonical_ssh, split_ssh
 from sparkc.inventory.model import Node
+from sparkc.patterns import pattern
 from sparkc.traced import Traced
 
 # Pattern, what it stands for, and an example. The patterns stand in schemas/inventory.schema.json too, for
 # editors; a test compares them.
 SHAPES: dict[str, tuple[re.Pattern[str], str, str]] = {
     "name": (
-        re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
+        pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
         "letters, digits, '.', '_' and '-', with a letter or digit first",
         "spark-1",
     ),
-    "user": (re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*"), "a login name of letters, digits, '.', '_' and '-'", "spark"),
-    "home": (re.compile(r"/[^\x00-\x1f\x7f]*"), "an absolute path", "/home/spark"),
+    "user": (pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]*"), "a login name of letters, digits, '.', '_' and '-'", "spark"),
+    "home": (pattern(r"/[^\x00-\x1f\x7f]*"), "an absolute path", "/home/spark"),
     "interface": (
-        re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
+        pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
         "the name of one interface, of at most 15 characters",
         "enp1s0f0np0",
     ),
     "hca": (
-        re.compile(r"[A-Za-z][A-Za-z0-9_-]*(:[0-9]+)?"),
+        pattern(r"[A-Za-z][A-Za-z0-9_-]*(:[0-9]+)?"),
         "the name of one HCA, without the leading '=' that sparkc adds itself",
         "rocep1s0f0",
     ),
-    "cache": (re.compile(r"~?/[^\x00-\x1f\x7f]*"), "an absolute path or one below ~/", "~/.cache/huggingface"),
-    "env": (re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "a variable name of letters, digits and '_'", "NCCL_DEBUG"),
+    "cache": (pattern(r"~?/[^\x00-\x1f\x7f]*"), "an absolute path or one below ~/", "~/.cache/huggingface"),
+    "env": (pattern(r"[A-Za-z_][A-Za-z0-9_]*"), "a variable name of letters, digits and '_'", "NCCL_DEBUG"),
 }
 
 

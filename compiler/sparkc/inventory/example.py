@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkc.diagnostics import Report
 from sparkc.inventory.load import read_inventory
 from sparkc.inventory.model import Inventory
 from sparkc.reading.read import read_document
+from sparkc.record import replace
 from sparkc.resources import read_text
 
 _FILE = "inventory.example.yaml"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from sparkc.diagnostics import Report
-from sparkc.diagnostics.suggest import did_you_mean
 from sparkc.inventory.address import split_ssh
 from sparkc.inventory.checks import check_address, check_distinct, check_shape, check_ssh
 from sparkc.inventory.model import Inventory, Node
+from sparkc.inventory.wiring import read_hca_addresses, read_links
 from sparkc.patterns import pattern
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Document
@@ -51,12 +51,11 @@ def _inventory(document: Document, report: Report) -> Inventory:
     defaults = root.fields("defaults") or Fields(MappingNode((), root.mapping.span), "defaults", report)
     nodes = tuple(node for node in (_node(fields, defaults) for fields in root.items("nodes")) if node is not None)
     check_distinct(nodes, report)
-    _check_links(root, [node.name.value for node in nodes])
     name = root.text("name")
     if name is not None:
         check_shape("name", name, "name", report)
     return Inventory(
-        name=name.value if name is not None else _stem(document.source.name),
+        name=name.value if name is not None else stem_of(document.source.name),
         kind="file",
         source=document.source,
         topology=read_topology(root.text("topology"), len(nodes)),
@@ -66,6 +65,7 @@ def _inventory(document: Document, report: Report) -> Inventory:
         env=_env(root),
         caches=_caches(root),
         limits=_limits(root),
+        links=read_links(root, [node.name.value for node in nodes]),
     )
 
 
@@ -96,6 +96,7 @@ def _node(fields: Fields, defaults: Fields) -> Node | None:
             check_shape(shape, value, f"{shape} of node {name.value!r}", report)
     if user is None:
         user = name.with_value("")  # an error was reported; the node is kept for the checks across nodes
+    hcas = _hcas(name, own_or_default("hcas"))
     return Node(
         name=name,
         ssh=ssh,
@@ -104,7 +105,8 @@ def _node(fields: Fields, defaults: Fields) -> Node | None:
         address=address,
         transfer=transfer,
         interface=interface,
-        hcas=_hcas(name, own_or_default("hcas")),
+        hcas=hcas,
+        hca_addresses=read_hca_addresses(fields, name, hcas),
         gpus=own_or_default("gpus").integer("gpus", 1, 64),
         memory=_memory(own_or_default("memory")),
         env=_merged(_env(fields), _env(defaults)),
@@ -217,26 +219,7 @@ def _merged(own: Mapping[str, Traced[T]], defaults: Mapping[str, Traced[T]]) -> 
     return merged
 
 
-def _check_links(root: Fields, names: list[str]) -> None:
-    for link in root.items("links"):
-        for end in _ends(link):
-            if end.value not in names:
-                root.report.error(
-                    "SPK209",
-                    f"{end.origin.text.split(': ')[-1]} names node {end.value!r}, which is not in the inventory",
-                    end.origin.span,
-                    hint=did_you_mean(end.value, names) or f"nodes are {', '.join(names)}",
-                )
-
-
-def _ends(link: Fields) -> Iterator[Traced[str]]:
-    for key in ("a", "b"):
-        end = link.text(key)
-        if end is not None:
-            yield end
-
-
-def _stem(source_name: str) -> str:
+def stem_of(source_name: str) -> str:
     """Return a name for an inventory that states none, made from its file's name."""
     stem = source_name.replace("\\", "/").rsplit("/", 1)[-1].rsplit(".", 1)[0]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).lstrip("._-") or "inventory"
