@@ -17,6 +17,7 @@ PAGES = {
     "docs/reference/recipe.md": "schemas/recipe.schema.json",
     "docs/reference/inventory.md": "schemas/inventory.schema.json",
     "docs/reference/mods.md": "schemas/mod.schema.json",
+    "docs/reference/fit.md": "schemas/model.schema.json",
 }
 _BLOCK = re.compile(r"(<!-- fields from [^ ]+ -->\n).*?(\n<!-- end of fields -->)", re.DOTALL)
 

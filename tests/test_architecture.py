@@ -16,7 +16,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_prepared" not in pa
 
 # A package imports from its own line or from lines above it. Engines, fabric and planning share planning/model.py.
 LAYERS = [
-    {"__version__", "record", "errors", "resources", "prepared"},
+    {"__version__", "record", "patterns", "errors", "resources", "prepared"},
     {"reading", "diagnostics", "traced"},
     {"recipe", "inventory"},
     {"engines", "fabric", "fit", "flags", "planning"},
@@ -25,7 +25,9 @@ LAYERS = [
 ]
 # Files, processes, clocks and the environment are for these alone.
 WORLDLY = {"cli", "resources", "prepared", "prepare", "__main__"}
-WORLDLY_MODULES = {"bundle/write.py", "bundle/file_ops.py", "bundle/check.py", "bundle/load.py", "bundle/verify.py", "flags/pack.py"}
+WORLDLY_MODULES = {"bundle/write.py", "bundle/file_ops.py", "bundle/check.py", "bundle/load.py", "bundle/verify.py"} | {
+    "flags/pack.py"
+}
 FORBIDDEN = {
     "datetime", "getpass", "glob", "locale", "os", "pathlib", "platform", "random", "shutil", "socket", "subprocess",
     "tempfile", "time", "urllib", "uuid",

@@ -8,6 +8,7 @@ import pytest
 
 from sparkc import resources
 from sparkc.diagnostics import Report
+from sparkc.engines.registry import ENGINES
 from sparkc.reading.read import read_document
 from sparkc.recipe.dialects import read_recipe
 
@@ -39,7 +40,7 @@ def test_the_catalogue_covers_one_to_eight_nodes_both_modes_and_every_feature():
         for r in recipes
     )
     assert {1, 2, 3, 4, 8} <= set(sizes)
-    assert {r.engine.value for r in recipes} == {"vllm", "vllm-ray"}
+    assert {r.engine.value for r in recipes} == set(ENGINES) - {"plain"}
     assert len({r.base_name.value for r in recipes}) == len(recipes) >= 12
     assert any(r.mods for r in recipes)
     assert any(r.earlyoom for r in recipes)

@@ -202,6 +202,8 @@ def test_addresses_make_an_inventory_of_their_own(empty):
         (("tiny", "-e", "HOME"), "the environment is no input: write KEY=VALUE"),
         (("tiny", "--set", "ctx"), "write KEY=VALUE"),
         (("tiny", "--gpu-mem", "high"), "'high' is not a number"),
+        (("tiny", "--name", ""), "'': a name needs a letter or a digit"),
+        (("tiny", "--name", "/./"), "a name needs a letter or a digit"),
         (("tiny", "--port", "0"), "0 is not in the range"),
         (("--check", "--port", "9000"), "--check and --all take what bundle.json records"),
     ],

@@ -28,8 +28,11 @@ def test_a_mistyped_command_gets_a_suggestion(empty):
     assert "no such command 'complie'; did you mean 'compile'?" in outcome.err
 
 
-def test_a_mistyped_choice_of_the_user_is_a_usage_error(empty):
-    assert empty.run("compile", "x", "--format", "xml").code == 2
+def test_a_mistyped_choice_gets_a_suggestion(empty):
+    outcome = empty.run("compile", "x", "--format", "jsn")
+
+    assert outcome.code == 2
+    assert "did you mean 'json'?" in outcome.err
 
 
 def test_check_reports_all_problems_and_writes_nothing(project):
@@ -49,6 +52,15 @@ def test_check_takes_folders_names_and_inventories(project):
     outcome = project.run("check", "recipes", "inventory.yaml", "gpt-oss-120b")
 
     assert (outcome.code, outcome.out) == (0, "3 file(s) checked: no errors\n")
+
+
+def test_check_reads_the_inventory_of_spark_vllm_docker(project):
+    project.write(".env", "CLUSTER_NODES=10.0.0.1,10.0.0.2\nLOCAL_IP=10.0.0.1\nETH_IF=e\nETH_IF=f\nIB_IF=r\n")
+
+    outcome = project.run("check", ".env")
+
+    assert outcome.code == 1
+    assert ".env:4:1" in outcome.err
 
 
 def test_check_strict_fails_on_warnings(project):

@@ -19,8 +19,8 @@ def flag_words(text):
 
 
 def test_one_node_gets_no_rank_flags():
-    compiled = compile_text(native("port: 8001", "args: [--x]"))
-    assert compiled.argv() == f"vllm serve org/model --revision {REVISION} --port 8001 --x".split()
+    compiled = compile_text(native("port: 8001", "args: [--enforce-eager]"))
+    assert compiled.argv() == f"vllm serve org/model --revision {REVISION} --port 8001 --enforce-eager".split()
     (rank,) = compiled.ranks
     assert (rank.wave, rank.steps, [port.name for port in rank.ports]) == (0, (), ["api"])
 
@@ -103,8 +103,8 @@ def test_flags_of_a_program_before_vllm_are_its_own():
 @pytest.mark.parametrize("spelling", ["--distributed-executor-backend ray", "--distributed_executor_backend=mp"])
 @pytest.mark.parametrize("size", ["1", "2"])
 def test_the_v1_dialect_loses_its_executor_backend(spelling, size):
-    compiled = compile_text(v1(f"vllm serve org/m -tp {size} {spelling} --x"))
-    assert compiled.argv()[3:6] == ["-tp", size, "--x"]
+    compiled = compile_text(v1(f"vllm serve org/m -tp {size} {spelling} --enforce-eager"))
+    assert compiled.argv()[3:6] == ["-tp", size, "--enforce-eager"]
     assert compiled.codes == []
 
 

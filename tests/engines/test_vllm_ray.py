@@ -74,10 +74,10 @@ def test_one_node_needs_no_ray():
 
 
 def test_ray_is_chosen_and_left_on_the_command_line():
-    recipe = v1("vllm serve org/m -tp 2 --distributed-executor-backend mp --x")
+    recipe = v1("vllm serve org/m -tp 2 --distributed-executor-backend mp --enforce-eager")
     compiled = compile_text(recipe, ray=True)
     assert (compiled.plan.engine, compiled.argv(1)[:2]) == ("vllm-ray", ["ray", "start"])
-    assert compiled.argv()[3:] == ["-tp", "2", "--x", "--distributed-executor-backend", "ray"]
+    assert compiled.argv()[3:] == ["-tp", "2", "--enforce-eager", "--distributed-executor-backend", "ray"]
     backend = compiled.ranks[0].process.argv[-1]
     assert (backend.origin.text, backend.overrode.value) == ("ray backend", "mp")
     assert compile_text(THREE, ray=False).argv(1)[-1] == "--headless"

@@ -68,11 +68,6 @@ def test_a_nul_in_an_argument_is_refused():
         assert "SPK307" in compiled.codes
 
 
-def test_an_unsupported_topology_is_told_and_nothing_is_planned():
-    compiled = compile_text(native(), LAB.replace("switch", "ring"))
-    assert (compiled.plan, compiled.codes) == (None, ["SPK401"])
-
-
 def test_problems_of_all_kinds_come_in_one_run(snapshot):
     recipe = native("parallel: {tensor: 2}", "mounts: [{source: /x, target: /x}]", "env: {NCCL_IB_HCA: mlx5_0}")
     compiled = compile_text(

@@ -163,7 +163,10 @@ def test_every_field_arrives_as_typed():
     assert (health.path.value, health.port.value, health.start_period.value) == ("/ready", 9000, 1800)
     assert (loaded.ready_timeout.value, loaded.earlyoom.value) == (900, "-M 1 -s 100")
     assert (loaded.links, loaded.notes) == ({"status": "/v1/status"}, {"driver": "580.x"})
-    assert loaded.derived_from == {"source": "https://example.org/x", "revision": "12"}
+    assert {key: text.value for key, text in loaded.derived_from.items()} == {
+        "source": "https://example.org/x",
+        "revision": "12",
+    }
     assert [(d.key, d.reason) for d in loaded.deviations] == [("args.--async-scheduling", "not in the qualified shape")]
 
 
@@ -353,7 +356,8 @@ def test_port_and_model_may_be_parameters_instead_of_fields():
         ("container: {ipc: private}\n", "SPK031", 6, "container.ipc must be host"),
         ("health: {start_period: PT5M}\n", "SPK154", 6, "health.start_period must be a time"),
         ("ready_timeout: 0\n", "SPK154", 6, "ready_timeout must be a time of at least one second"),
-        ("command: serve\n", "SPK150", 6, "`command` cannot be used with engine 'vllm'"),
+        ("command: serve\nargs: [a]\n", "SPK150", 7, "`args` and `command` exclude each other"),
+        ("command: serve\nparallel: {tensor: 2}\n", "SPK150", 7, "`parallel` and `command` exclude each other"),
         ("solo_only: true\ncluster_only: true\n", "SPK150", 6, "solo_only and cluster_only exclude each other"),
         ("deviations: [{key: x}]\n", "SPK030", 6, "deviations[0] needs the key 'reason'"),
     ],

@@ -78,21 +78,10 @@ def test_a_backend_in_args_is_not_added_again():
     assert report.diagnostics == ()
 
 
-def test_doubled_flags_stay_with_one_warning_each():
-    recipe, report = read(MINIMAL + 'args = [\n"--a", "1",\n"--b",\n"--a", "2",\n"--b",\n"--a", "1",\n]\n')
-    assert len(argv(recipe)) == 8
-    first, second = report.diagnostics
-    assert (first.code, first.severity, first.span.line) == ("SPK127", Severity.WARNING, 9)
-    assert first.message == "--a is given 3 times, with different values, of which the last one counts: 1"
-    assert [place.span.line for place in first.related] == [5, 7]
-    assert second.message == "--b is given 2 times, alike"
-
-
 @pytest.mark.parametrize(
     ("text", "code", "line", "mention"),
     [
         (MINIMAL + 'args = ["\'x"]\n', "SPK111", 4, "quote"),
-        (MINIMAL.replace("vllm", "sglang"), "SPK134", 1, "sglang"),
         (MINIMAL.replace("model", "modell"), "SPK030", 1, "'model'"),
         (MINIMAL + "[env]\nA = 1\n", "SPK026", 5, "env.A"),
         (MINIMAL + '[[extra_mounts]]\nhost = "x"\n', "SPK030", 4, "container"),
@@ -105,10 +94,6 @@ def test_faults_are_located(text, code, line, mention):
     assert (found.code, found.span.line) == (code, line)
     assert mention in found.message
 
-
-def test_an_unsupported_engine_names_the_supported_ones():
-    _, report = read(MINIMAL.replace("vllm", "sglang"))
-    assert "vllm" in report.diagnostics[0].hint
 
 
 def test_an_unknown_key_is_a_warning():

@@ -153,15 +153,6 @@ def test_the_engine_is_recognised_in_the_command(command, engine):
     assert isinstance(recipe.command, Script) == ("&&" in command)
 
 
-def test_doubled_flags_stay_and_warn():
-    recipe, report = read(MINIMAL.replace("org/m", "org/m --a_b 1 -tp 2 --a-b=2"))
-    assert len(recipe.command.words) == 8
-    (warning,) = report.diagnostics
-    assert warning.code == "SPK127"
-    assert "different values, of which the last one counts: 2" in warning.message
-    assert warning.related[0].span.column == 27
-
-
 def test_the_launch_mapping_of_forks():
     recipe, report = read(
         MINIMAL

@@ -45,6 +45,13 @@ def v1(command: str, *lines: str) -> str:
     return "\n".join([*head, *lines, "command: |", *(f"  {line}" for line in command.splitlines()), ""])
 
 
+def sparkrun(runtime: str, command: str, *lines: str) -> str:
+    """Return a sparkrun recipe."""
+    head = ["recipe_version: '2'", f"runtime: {runtime}", f"container: {IMAGE}", "model: org/m"]
+    head.append(f"model_revision: '{REVISION}'")
+    return "\n".join([*head, *lines, "command: |", *(f"  {line}" for line in command.splitlines()), ""])
+
+
 @dataclass(frozen=True)
 class Compiled:
     """The plan, or None, and everything that was said."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from sparkc.cli import options
-from sparkc.cli.inputs import InventoryFile, load_inputs, read_bytes
+from sparkc.cli.inputs import InventoryFile, is_env_file, load_inputs, load_inventory, read_bytes
 from sparkc.cli.output import Format, exit_code, print_diagnostics
-from sparkc.cli.project import RECIPE_SUFFIXES, Project, RecipeFile, find_project, find_recipe
+from sparkc.cli.project import RECIPE_SUFFIXES, Project, RecipeFile, find_project, find_recipe, is_text, recipe_files
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.inventory.load import read_inventory
@@ -55,9 +55,13 @@ def _files(project: Project, names: tuple[str, ...]) -> Iterator[RecipeFile]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            found = sorted(file for file in path.rglob("*") if file.suffix in RECIPE_SUFFIXES and file.is_file())
+            found = recipe_files(path)
             if not found:
                 raise SparkcError(f"{name} holds no recipes", hint=f"recipes end in {', '.join(RECIPE_SUFFIXES)}")
+            for file in found:
+                if not is_text(file):
+                    shown = str(file).encode("utf-8", "backslashreplace").decode()
+                    raise SparkcError(f"the name {shown} is not UTF-8", hint="rename the file")
             yield from (RecipeFile(file, str(file), outside=True) for file in found)
         elif path.is_file():
             yield RecipeFile(path, name, outside=True)
@@ -68,7 +72,10 @@ def _files(project: Project, names: tuple[str, ...]) -> Iterator[RecipeFile]:
 def _check(project: Project, file: RecipeFile, report: Report) -> None:
     own = Report()
     document = None
-    if file.path.suffix != ".sh":
+    if is_env_file(file.path):
+        # Who logs in is no part of such a file; any name will do to read it.
+        load_inventory(InventoryFile(file.path, file.name, chosen=True), Overrides(user="user"), own)
+    elif file.path.suffix != ".sh":
         document = read_document(file.name, read_bytes(file.path), own)
     if document is not None and _is_inventory(document):
         read_inventory(document, own)

@@ -100,7 +100,7 @@ def compile_recipe(
     if plan is None:
         return None
     files = render(plan)
-    check_files(files, report)
+    check_files(((file.path, file.data) for file in files), report)
     return None if report.failed else Compiled(plan, files, out / plan.name)
 
 

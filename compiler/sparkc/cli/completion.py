@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from sparkc.cli import options
 from sparkc.cli.main import cli
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=options.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
     """Print the completion script for SHELL.
 

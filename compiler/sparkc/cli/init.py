@@ -20,7 +20,7 @@ _FILES = {
     "gitignore": ".gitignore",
     "github-workflow.yaml": ".github/workflows/sparkc.yaml",
 }
-_SCHEMAS = ("recipe.schema.json", "inventory.schema.json", "mod.schema.json")
+_SCHEMAS = ("recipe.schema.json", "inventory.schema.json", "mod.schema.json", "model.schema.json")
 
 
 @click.command("init", cls=options.EngineCommand)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from sparkc.cli.mods_on_disk import load_mods
 from sparkc.cli.project import Project, RecipeFile
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.inventory.model import Inventory
 from sparkc.planning.group import Inputs
+from sparkc.planning.model import Mod
 from sparkc.planning.overrides import Overrides
-from sparkc.reading.read import read_document
+from sparkc.reading.read import decode, read_document
 from sparkc.recipe.dialects import read_recipe_file
 from sparkc.recipe.model import Recipe
 from sparkc.record import dataclass
@@ -42,10 +42,20 @@ def read_bytes(path: Path) -> bytes:
 
 
 def load_recipe(file: RecipeFile, report: Report) -> tuple[Recipe | None, str]:
-    """Return the recipe and its file's SHA-256."""
+    """Return the recipe and the SHA-256 of its file, followed by the files beside it that it includes."""
     data = read_bytes(file.path)
-    digest = hashlib.sha256(data).hexdigest()
-    return read_recipe_file(file.name, data, report), digest
+    digest = hashlib.sha256(data)
+
+    def read_sibling(name: str) -> bytes | None:
+        path = file.path.parent / name
+        if not path.is_file():
+            return None
+        included = read_bytes(path)
+        digest.update(included)
+        return included
+
+    recipe = read_recipe_file(file.name, data, report, read_sibling)
+    return recipe, digest.hexdigest()
 
 
 def inventory_file(project: Project, given: str | None) -> InventoryFile:
@@ -59,6 +69,11 @@ def inventory_file(project: Project, given: str | None) -> InventoryFile:
     return InventoryFile(path, name, chosen=True)
 
 
+def is_env_file(path: Path) -> bool:
+    """True for the inventory file of spark-vllm-docker."""
+    return path.name.endswith(".env")
+
+
 def load_inventory(file: InventoryFile, overrides: Overrides, report: Report) -> Inventory | None:
     """Return the inventory, or None after an error."""
     addresses = _addresses(overrides)
@@ -67,8 +82,9 @@ def load_inventory(file: InventoryFile, overrides: Overrides, report: Report) ->
 
         hcas = [hca.strip() for hca in (overrides.ib_if or "").split(",") if hca.strip()]
         return adhoc_inventory(addresses, overrides.user, overrides.eth_if, hcas, report)
+    env_file = file.path is not None and is_env_file(file.path)
     for flag, value in (("--user", overrides.user), ("--eth-if", overrides.eth_if), ("--ib-if", overrides.ib_if)):
-        if value is not None:
+        if value is not None and not (env_file and flag == "--user"):
             report.error(
                 "SPK703",
                 f"{flag} is for nodes given as addresses; here the inventory says it",
@@ -78,6 +94,11 @@ def load_inventory(file: InventoryFile, overrides: Overrides, report: Report) ->
         from sparkc.inventory.example import example_inventory  # not needed in a project
 
         return example_inventory()
+    if env_file:
+        from sparkc.inventory.env_file import read_env_file  # rare
+
+        source = decode(file.name or file.path.name, read_bytes(file.path), report)
+        return None if source is None else read_env_file(source, overrides.user, report)
     from sparkc.inventory.load import read_inventory  # not needed without a project
 
     document = read_document(file.name or file.path.name, read_bytes(file.path), report)
@@ -98,14 +119,11 @@ def load_inputs(
     nodes = load_inventory(inventory, overrides, report)
     if recipe is None:
         return None
-    references = (*recipe.mods, *(Traced(mod, from_flag(f"--mod {mod}")) for mod in overrides.mods))
-    mods = load_mods(
-        references,
-        recipe_folder=recipe_file.path.parent,
-        project=project.root,
-        foreign=recipe.dialect != "native",
-        report=report,
-    )
+    if recipe.derived_from:
+        from sparkc.cli.original import compare_with_original  # few recipes name one
+
+        compare_with_original(project, recipe_file, recipe, report)
+    mods = _mods(project, recipe_file, recipe, overrides, report)
     if nodes is None or report.failed:
         return None
     if nodes.kind == "example":
@@ -123,4 +141,21 @@ def load_inputs(
         recipe_sha256=digest if recipe_file.outside else None,
         inventory_path=inventory.name,
         chosen_inventory=inventory.chosen,
+    )
+
+
+def _mods(
+    project: Project, recipe_file: RecipeFile, recipe: Recipe, overrides: Overrides, report: Report
+) -> tuple[Mod, ...]:
+    references = (*recipe.mods, *(Traced(mod, from_flag(f"--mod {mod}")) for mod in overrides.mods))
+    if not references:
+        return ()
+    from sparkc.cli.mods_on_disk import load_mods  # 2 ms that recipes without mods, the most, do without
+
+    return load_mods(
+        references,
+        recipe_folder=recipe_file.path.parent,
+        project=project.root,
+        foreign=recipe.dialect != "native",
+        report=report,
     )

@@ -6,6 +6,7 @@ Commands are imported when they are called, so that ``--help`` and completion do
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -20,6 +21,8 @@ COMMANDS = {
     "check": "Diagnose recipes and inventories without writing anything.",
     "list": "List the recipes that compile can find by name.",
     "show": "Show a recipe as sparkc understands it.",
+    "convert": "Print a recipe of any dialect as a native one.",
+    "fit": "Sum up the memory that a recipe takes on every rank.",
     "init": "Start a project folder: inventory, recipe, CI.",
     "completion": "Print the completion script for a shell.",
 }
@@ -51,7 +54,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="sparkc %(version)s")
 def cli() -> None:
     """Compile LLM-serving recipes for DGX Spark clusters into one reviewed directory per rank.
@@ -64,13 +67,16 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    # A command is over in a moment and leaves few cycles: looking for them as often as usual is 5 % of a compile.
+    gc.set_threshold(50_000)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; nothing escapes as a traceback."""
     try:
-        result = cli.main(arguments, prog_name="sparkc", standalone_mode=False)
+        _refuse_bytes(arguments)
+        result = cli.main(arguments, prog_name="sparkc", standalone_mode=False, terminal_width=_help_width())
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -86,6 +92,27 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence
         return _failed(error)
     return result if isinstance(result, int) else 0
+
+
+def _refuse_bytes(arguments: list[str]) -> None:
+    """Refuse arguments that are not UTF-8: no file of a bundle could hold them."""
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            shown = argument.encode("utf-8", "backslashreplace").decode()
+            raise click.UsageError(f"{shown!r} is not UTF-8; with other than ASCII letters set LANG to a UTF-8 locale")
+
+
+def _help_width() -> int:
+    """Return the width of help texts. Click would import shutil to find it, and that bz2 and lzma: 4 ms."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        width = int(columns)
+    else:
+        try:
+            width = os.get_terminal_size(sys.stdout.fileno()).columns
+        except (OSError, ValueError):  # no terminal
+            width = 80
+    return max(50, min(width, 100) - 2)
 
 
 def _failed(error: Exception) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +29,20 @@ class EngineCommand(click.Command):
         return super().parse_args(ctx, before)
 
 
+class Choice(click.Choice[str]):
+    """A choice that names the nearest allowed value; click does that for commands and options only."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the choice, or fail with what was probably meant."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            from sparkc.diagnostics.suggest import did_you_mean  # only on the way to an error message
+
+            hint = did_you_mean(str(value), self.choices)
+            raise click.BadParameter(error.message + (f" {hint}" if hint else ""), ctx, param) from None
+
+
 def complete_recipe(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete recipe names; nothing heavier than a folder walk is imported for a TAB."""
     from sparkc.cli.project import all_recipes, find_project, recipe_name
@@ -46,6 +59,12 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return tuple((value.partition("=")[0], value.partition("=")[2]) for value in values)
 
 
+def _named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    if value is not None and not any(character.isascii() and character.isalnum() for character in value):
+        raise click.BadParameter(f"{value!r}: a name needs a letter or a digit")
+    return value
+
+
 def _ratio(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
     """Keep the text as typed: 0.90 stays 0.90, and 108 is GiB where the recipe counts in GiB."""
     if value is not None:
@@ -60,7 +79,7 @@ _COUNT = click.IntRange(1, 1_000_000)
 
 _OVERRIDES: tuple[Callable[[F], F], ...] = (
     click.option("--nodes", metavar="N|A,B", help="The first N nodes, or these in this order; rank 0 is the first."),
-    click.option("--name", help="The bundle's name instead of the recipe's."),
+    click.option("--name", callback=_named, help="The bundle's name instead of the recipe's."),
     click.option("--image", "--container", "-t", metavar="REF", help="The image instead of the recipe's."),
     click.option("--port", type=_PORT, help="The API port."),
     click.option("--host", help="The address that the API binds to."),
@@ -96,7 +115,7 @@ _OVERRIDES: tuple[Callable[[F], F], ...] = (
         "--nccl-debug",
         is_flag=False,
         flag_value="INFO",
-        type=click.Choice(["VERSION", "WARN", "INFO", "TRACE"], case_sensitive=False),
+        type=Choice(["VERSION", "WARN", "INFO", "TRACE"], case_sensitive=False),
         help="NCCL_DEBUG; INFO without a level.",
     ),
     click.option("--no-cache-dirs", is_flag=True, help="Mount only the Hugging Face cache."),
@@ -122,7 +141,7 @@ def inventory(function: F) -> F:
 
 def diagnostics_format(function: F) -> F:
     """Add ``--format``."""
-    choice = click.Choice(["text", "json", "github"])
+    choice = Choice(["text", "json", "github"])
     return click.option("--format", "format_", type=choice, default="text", help="How problems are printed.")(function)
 
 
@@ -130,6 +149,5 @@ def build_overrides(ctx: click.Context, values: dict[str, Any]) -> Overrides:
     """Return the overrides among a command's parameters, with the arguments after ``--``."""
     from sparkc.planning.overrides import Overrides
 
-    known = {field.name for field in fields(Overrides)}
-    given = {key: value for key, value in values.items() if key in known}
+    given = {key: value for key, value in values.items() if key in Overrides.__match_args__}
     return Overrides(**given, arguments=ctx.meta[ENGINE_ARGUMENTS])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +12,7 @@ import click
 from sparkc.cli.project import Project
 from sparkc.diagnostics import Diagnostic, Report, Severity
 from sparkc.reading.source import Span
+from sparkc.record import replace
 
 _LAST = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
 

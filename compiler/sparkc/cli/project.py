@@ -118,7 +118,17 @@ def _catalogue_file(project: Project, path: Path) -> RecipeFile:
 
 def _files(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
-        yield from sorted(path for path in folder.rglob("*") if path.suffix in RECIPE_SUFFIXES and path.is_file())
+        yield from (path for path in recipe_files(folder) if is_text(path))
+
+
+def recipe_files(folder: Path) -> list[Path]:
+    """Return every file below ``folder`` that ends like a recipe, sorted."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in RECIPE_SUFFIXES and path.is_file())
+
+
+def is_text(path: Path) -> bool:
+    """False for a name that is not UTF-8: no bundle could record it."""
+    return not any("\ud800" <= character <= "\udfff" for character in str(path))
 
 
 def _stem(text: str) -> str:

@@ -1,7 +1,8 @@
 """Reading and changing flags in a list of argv words, by argparse's rules as vLLM uses them.
 
 ``--flag value``, ``--flag=value`` and the short ``-tp 2``/``-tp=2`` are the same; in a long name ``_`` means
-``-`` up to the first dot (vLLM's FlexibleArgumentParser). A repeated flag counts once: the last one wins.
+``-`` up to the first dot (vLLM's FlexibleArgumentParser; TensorRT-LLM's names have only ``_``, so nothing is confused).
+A repeated flag counts once: the last one wins.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ def flag_name(word: str) -> str | None:
 
 def find(words: Sequence[Traced[str]], names: Sequence[str]) -> tuple[Found, ...]:
     """Return every occurrence of a value-taking flag spelled as one of ``names``, in order."""
+    wanted = {flag_name(name) for name in names}
     found: list[Found] = []
     for index, word in enumerate(words):
-        if word.value[:1] != "-" or flag_name(word.value) not in names:
+        if word.value[:1] != "-" or flag_name(word.value) not in wanted:
             continue
         if "=" in word.value:
             found.append(Found(index, 1, word, word.with_value(word.value.split("=", 1)[1])))
@@ -72,7 +74,8 @@ def last_values(words: Sequence[Traced[str]]) -> dict[str, str]:
 
 def has(words: Sequence[Traced[str]], names: Sequence[str]) -> bool:
     """True when a flag spelled as one of ``names`` occurs."""
-    return any(word.value[:1] == "-" and flag_name(word.value) in names for word in words)
+    wanted = {flag_name(name) for name in names}
+    return any(word.value[:1] == "-" and flag_name(word.value) in wanted for word in words)
 
 
 def without(words: Words, names: Sequence[str]) -> Words:

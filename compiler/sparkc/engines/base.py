@@ -17,31 +17,38 @@ from sparkc.traced import Traced
 
 @dataclass(frozen=True)
 class World:
-    """Parallel sizes as the engine counts them, traced to the field, flag or argument that gave each."""
+    """Parallel sizes as the engine counts them, traced to the field, flag or argument that gave each.
+
+    ``context`` is that of engines that spread the tokens of a prompt over GPUs of their own, None elsewhere.
+    """
 
     tensor: Traced[int]
     pipeline: Traced[int]
     data: Traced[int]
+    context: Traced[int] | None = None
 
     @property
     def size(self) -> int:
         """GPUs that the model needs in total."""
-        return self.tensor.value * self.pipeline.value * self.data.value
+        return self.tensor.value * self.pipeline.value * self.data.value * (self.context.value if self.context else 1)
 
     @property
     def stated(self) -> Traced[int] | None:
         """The first size that the recipe or the user gave (rather than our default of one), if any."""
-        return next((size for size in (self.tensor, self.pipeline, self.data) if size.origin.kind != "default"), None)
+        sizes = (self.tensor, self.pipeline, self.data, self.context)
+        return next((size for size in sizes if size is not None and size.origin.kind != "default"), None)
 
     def __str__(self) -> str:
-        return f"tp={self.tensor.value} × pp={self.pipeline.value} × dp={self.data.value}"
+        context = f" × cp={self.context.value}" if self.context else ""
+        return f"tp={self.tensor.value} × pp={self.pipeline.value} × dp={self.data.value}{context}"
 
 
 @dataclass(frozen=True)
 class RankContext:
     """What an engine may know when it plans one rank.
 
-    ``words`` is the command with its parameters filled in. ``port`` is the API port that the recipe, its
+    ``words`` is the command with its parameters filled in. ``nodes`` are those of all ranks, in the order of
+    ranks; ``head`` is the first of them. ``port`` is the API port that the recipe, its
     ``{port}`` or the user states; an engine that has a flag for it reads the flag.
     """
 
@@ -51,6 +58,7 @@ class RankContext:
     nnodes: int
     node: Node
     head: Node
+    nodes: tuple[Node, ...]
     master_port: Traced[int]
     port: Traced[int] | None = None
 

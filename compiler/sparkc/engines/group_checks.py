@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sparkc.diagnostics import Report
+from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.planning.model import Exec, RankPlan
 from sparkc.reading.source import Span
@@ -18,11 +19,12 @@ def command_words(rank: RankPlan) -> Words:
 
 
 def served_model(words: Words) -> str | None:
-    """Return the model after ``serve``, if the command is of that form."""
+    """Return the model after ``serve``, else after ``--model-path`` or ``--model``, if the command has one."""
     for word, following in pairwise(words):
         if word.value == "serve" and not following.value.startswith("-"):
             return following.value
-    return None
+    named = arguments.last_value(words, ("--model-path", "--model"))
+    return None if named is None else named.value
 
 
 def differing(what: str, values: Sequence[str | None]) -> list[str]:
@@ -38,18 +40,28 @@ def image_problems(ranks: Sequence[RankPlan]) -> list[str]:
     return differing("the image", [rank.container.image.value for rank in ranks])
 
 
-def address_problems(ranks: Sequence[RankPlan]) -> list[str]:
-    """``VLLM_HOST_IP`` must be there, distinct, and reachable from other nodes."""
-    hosts = [host_of(rank) for rank in ranks]
+def address_problems(ranks: Sequence[RankPlan], key: str) -> list[str]:
+    """The variable ``key`` must be there, distinct, and reachable from other nodes."""
+    hosts = [host_of(rank, key) for rank in ranks]
     if len(set(hosts)) == len(hosts) and not any(_is_local(host) for host in hosts):
         return []
-    return [f"VLLM_HOST_IP must be each node's own address, got {', '.join(host or 'none' for host in hosts)}"]
+    return [f"{key} must be each node's own address, got {', '.join(host or 'none' for host in hosts)}"]
 
 
-def host_of(rank: RankPlan) -> str:
-    """Return the address that the rank's engine binds, "" when it is not told."""
-    traced = rank.environment.get("VLLM_HOST_IP")
+def host_of(rank: RankPlan, key: str) -> str:
+    """Return the address that the rank's engine binds by its variable ``key``, "" when it is not told."""
+    traced = rank.environment.get(key)
     return "" if traced is None else traced.value
+
+
+def rank_problems(flags: Sequence[dict[str, str]]) -> list[str]:
+    """``--node-rank`` must count all ranks, and ``--nnodes`` say how many there are."""
+    problems = []
+    if [values.get("--node-rank") for values in flags] != [str(number) for number in range(len(flags))]:
+        problems.append("--node-rank does not count from 0 without gaps")
+    if flags[0].get("--nnodes") != str(len(flags)):
+        problems.append(f"--nnodes is not the number of ranks ({len(flags)})")
+    return problems
 
 
 def _is_local(host: str) -> bool:

@@ -1,13 +1,16 @@
-"""How the HTTP server of an engine is reached: its port, and a probe inside the container."""
+"""How ranks are reached: the HTTP server's port and probe, addresses, and steps that wait for a peer's port."""
 
 from __future__ import annotations
 
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import RankContext
-from sparkc.planning.model import Probe
+from sparkc.planning.model import Probe, Step
+from sparkc.recipe.model import Recipe
+from sparkc.traced import Traced, from_rule
 
 LOAD_BUDGET = 1800  # first starts compile and tune kernels: up to 36 minutes were reported after a topology change
+PEER_DEADLINE = 600  # seconds for containers of all nodes to come up, mods included
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 
 
@@ -22,8 +25,8 @@ def api_port(words: Words, default: int) -> int:
     return int(given.value) if given is not None and is_port(given.value) else default
 
 
-def http_probe(context: RankContext, port: int) -> Probe:
-    """Return a probe with the Python that every engine image has.
+def http_probe(context: RankContext, port: int, *, curl: bool = False) -> Probe:
+    """Return a probe with the Python that engine images have, or with curl for those without.
 
     It goes to the address that ``--host`` binds, else to loopback. ``port`` is the server's; the recipe's
     ``health`` can name another one, a path and a start period.
@@ -36,7 +39,46 @@ def http_probe(context: RankContext, port: int) -> Probe:
     if health.port is not None:
         port = health.port.value
     path = health.path.value if health.path is not None else "/health"
-    url = f"http://{f'[{name}]' if ':' in name else name}:{port}{path}"
+    url = f"http://{at_port(name, port)}{path}"
     start = health.start_period.value if health.start_period is not None else LOAD_BUDGET
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=4)"
-    return Probe(test=("CMD", "python3", "-c", code, url), url=url, start_period=start)
+    program = ("curl", "-fsS", "-m", "4", "-o", "/dev/null") if curl else ("python3", "-c", code)
+    return Probe(test=("CMD", *program, url), url=url, start_period=start)
+
+
+def at_port(host: str, port: int) -> str:
+    """Return ``host:port``, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def own_address(context: RankContext) -> Traced[str]:
+    """Return the address at which other ranks reach this one; one node talks to itself only."""
+    if context.nnodes == 1 or context.node.address is None:
+        return Traced("127.0.0.1", from_rule("solo address", "one node talks to itself only"))
+    return context.node.address
+
+
+def worker_addresses(context: RankContext) -> tuple[Traced[str], ...]:
+    """Return the addresses of the ranks above 0, in order."""
+    return tuple(node.address for node in context.nodes[1:] if node.address is not None)
+
+
+def peer_port(context: RankContext, customary: int) -> int:
+    """Return the port on which workers wait for rank 0: ``--master-port`` if given, else the engine's customary one."""
+    given = context.master_port
+    return given.value if given.origin.kind == "flag" else customary
+
+
+def wait_for_port(what: str, host: str, port: int) -> Step:
+    """Return the step that waits until a peer listens.
+
+    bash opens the connection, because images without Python have it too; it would wait minutes for a host that is down.
+    """
+    test = ("timeout", "4", "bash", "-c", ': >"/dev/tcp/$0/$1"', host, str(port))
+    return Step(f"wait for {what} at {at_port(host, port)}", test, PEER_DEADLINE)
+
+
+def wrapper(recipe: Recipe, program: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the recipe's entrypoint, which may be what sets paths, unless it is the engine's ``program`` itself."""
+    words = recipe.entrypoint.value if recipe.entrypoint is not None else None
+    return words if words and words[-1] != program[-1] else ()

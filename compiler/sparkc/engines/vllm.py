@@ -10,27 +10,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkc.diagnostics import Report
-from sparkc.engines import arguments
+from sparkc.engines import arguments, vllm_data_parallel
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
+from sparkc.engines.command_checks import (
+    as_texts,
+    check_port,
+    hub_revision,
+    implied_flags,
+    read_size,
+    refuse_rank_flags,
+)
 from sparkc.engines.group_checks import (
     address_problems,
     command_words,
     differing,
     host_of,
     image_problems,
+    rank_problems,
     report_problems,
     served_model,
 )
-from sparkc.engines.serving import api_port, http_probe, is_port
+from sparkc.engines.serving import api_port, http_probe, own_address
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
-from sparkc.recipe.engine_command import find_engine
-from sparkc.recipe.model import Recipe, Script
-from sparkc.traced import Traced, from_default, from_rule
+from sparkc.recipe.model import Recipe
+from sparkc.traced import Traced, from_rule
 
 _BACKEND = ("--distributed-executor-backend",)
+# What spark-vllm-docker's launcher starts: it removes the executor backend itself.
+_LAUNCHER_DIALECTS = ("spark-vllm-docker", "launch-script")
 _RANK_FLAGS = ("--nnodes", "-n", "--node-rank", "-r", "--master-addr", "--master-port", "--headless")
+_CONTEXT = ("--prefill-context-parallel-size", "-pcp")
+_HOST = "VLLM_HOST_IP"
 
 _SIZES = {
     "tp": ("--tensor-parallel-size", "-tp", "--tensor-parallel"),
@@ -61,7 +73,7 @@ class Vllm:
 
     name = "vllm"
     counts_world = True
-    per_node_env = frozenset({"VLLM_HOST_IP"})
+    per_node_env = frozenset({_HOST})
 
     def program(self, recipe: Recipe) -> tuple[str, ...]:  # noqa: ARG002 - the same for every recipe
         """``vllm serve``."""
@@ -77,27 +89,19 @@ class Vllm:
 
     def implied(self, recipe: Recipe, words: Words) -> Words:
         """Served name, revision, host, port and parallel sizes, in this order, where the words lack them."""
-        added: list[Traced[str]] = []
-
-        def add(names: Sequence[str], *values: Traced[str]) -> None:
-            if values and not arguments.has(words, names):
-                added.extend((values[0].with_value(names[0]), *values))
-
-        add(("--served-model-name",), *recipe.served_model_name)
-        if recipe.revision is not None and recipe.model is not None and not recipe.model.value.startswith("/"):
-            add(("--revision",), recipe.revision)
-        if recipe.host is not None:
-            add(("--host",), recipe.host)
-        if recipe.port is not None:
-            add(("--port",), recipe.port.with_value(str(recipe.port.value)))
-        for key, size in (
-            ("tp", recipe.parallel.tensor),
-            ("pp", recipe.parallel.pipeline),
-            ("dp", recipe.parallel.data),
-        ):
-            if size is not None:
-                add(_SIZES[key], size.with_value(str(size.value)))
-        return tuple(added)
+        parallel = recipe.parallel
+        return implied_flags(
+            words,
+            (
+                (("--served-model-name",), recipe.served_model_name),
+                (("--revision",), as_texts(hub_revision(recipe))),
+                (("--host",), as_texts(recipe.host)),
+                (("--port",), as_texts(recipe.port)),
+                (_SIZES["tp"], as_texts(parallel.tensor)),
+                (_SIZES["pp"], as_texts(parallel.pipeline)),
+                (_SIZES["dp"], as_texts(parallel.data)),
+            ),
+        )
 
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:
         """Refuse rank flags and unusable ports; drop the executor backend where vLLM must choose it itself.
@@ -105,24 +109,16 @@ class Vllm:
         Recipes of spark-vllm-docker carry ``--distributed-executor-backend ray`` for its Ray mode, and its
         launcher removes the flag in every other mode: so do we. In other dialects the author meant it.
         """
-        found = find_engine([word.value for word in words])
-        # What stands before the engine has flags of its own: nice -n 5, numactl -N 0.
-        for word in words[found.start if found is not None else 0 :]:
-            if arguments.flag_name(word.value) in _RANK_FLAGS:
-                report.error(
-                    "SPK310",
-                    f"{word.value.split('=')[0]} belongs to sparkc: it is different on every rank",
-                    word.origin.span,
-                    hint="remove it from the recipe; sparkc adds the rank flags itself",
-                )
-        _check_port(recipe, words, report)
+        refuse_rank_flags(words, (*_RANK_FLAGS, *vllm_data_parallel.OWNED), report)
+        check_port(recipe, words, report)
+        vllm_data_parallel.check_layout(words, nnodes, report)
         backend = arguments.last_value(words, _BACKEND)
         if backend is None or self._keeps_backend(recipe, backend, nnodes, report):
             return words
         return arguments.without(words, _BACKEND)
 
     def _keeps_backend(self, recipe: Recipe, backend: Traced[str], nnodes: int, report: Report) -> bool:
-        if recipe.dialect == "spark-vllm-docker":
+        if recipe.dialect in _LAUNCHER_DIALECTS:
             return False
         if nnodes > 1 and backend.value == "ray":
             report.error(
@@ -136,37 +132,34 @@ class Vllm:
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:
         """See :class:`sparkc.engines.base.Engine`; argparse keeps the last of repeated flags, so do we."""
         fields = recipe.parallel
-
-        def size(key: str, field: Traced[int] | None) -> Traced[int]:
-            given = arguments.last_value(words, _SIZES[key])
-            if given is None:
-                return field or Traced(1, from_default("parallel size", "vLLM's default is one"))
-            if given.value.isdecimal() and len(given.value) < 7 and int(given.value) > 0:
-                return given.with_value(int(given.value))
-            report.error(
-                "SPK312",
-                f"{_SIZES[key][0]} must be a whole number above 0, got {given.value!r}",
-                given.origin.span,
-                hint="sparkc counts nodes from it: write a number, or a parameter that is one",
-            )
-            return Traced(1, given.origin)
-
-        return World(size("tp", fields.tensor), size("pp", fields.pipeline), size("dp", fields.data))
+        return World(
+            read_size(words, _SIZES["tp"], fields.tensor, report),
+            read_size(words, _SIZES["pp"], fields.pipeline, report),
+            read_size(words, _SIZES["dp"], fields.data, report),
+            read_size(words, _CONTEXT, None, report) if arguments.has(words, _CONTEXT) else None,
+        )
 
     def plan_rank(self, context: RankContext) -> EngineRank:
-        """Rank flags go last, as the reference launcher puts them; workers start before rank 0."""
+        """Rank flags go last, as the reference launcher puts them; workers start before rank 0.
+
+        Rank 0 serves HTTP, and every other rank where the recipe asks for a load balancer before the nodes.
+        """
         cluster = context.nnodes > 1
         head = context.rank == 0
-        words = context.words + (self._rank_flags(context) if cluster else ())
-        ports = [Port("api", api_port(words, _DEFAULT_PORT))] if head else []
+        layout = vllm_data_parallel.layout(context.words) if cluster else "native"
+        serves = head or vllm_data_parallel.every_rank_serves(layout)
+        words = context.words
+        if cluster:
+            words += self._rank_flags(context) if layout == "native" else vllm_data_parallel.rank_flags(context, layout)
+        ports = [Port("api", api_port(words, _DEFAULT_PORT))] if serves else []
         if cluster and head:
             ports.append(Port("master", context.master_port.value))
         return EngineRank(
             words=words,
-            env={"VLLM_HOST_IP": host_ip(context)},
+            env={_HOST: own_address(context)},
             ports=tuple(ports),
-            probe=http_probe(context, api_port(words, _DEFAULT_PORT)) if head else None,
-            deep_probe="/v1/completions" if head else None,
+            probe=http_probe(context, api_port(words, _DEFAULT_PORT)) if serves else None,
+            deep_probe="/v1/completions" if serves else None,
             wave=1 if cluster and head else 0,
         )
 
@@ -193,35 +186,15 @@ class Vllm:
         problems += differing("the model", [served_model(words) for words in commands])
         for name in _SHARED:
             problems += differing(name, [values.get(name) for values in flags])
-        if [values.get("--node-rank") for values in flags] != [str(number) for number in range(len(ranks))]:
-            problems.append("--node-rank does not count from 0 without gaps")
-        if flags[0].get("--nnodes") != str(len(ranks)):
-            problems.append(f"--nnodes is not the number of ranks ({len(ranks)})")
+        wrong = address_problems(ranks, _HOST)
+        layout = vllm_data_parallel.layout(commands[0])
+        if layout != "native":
+            problems += vllm_data_parallel.group_problems(commands, layout, "" if wrong else host_of(ranks[0], _HOST))
+            report_problems([*problems, *wrong], at, report)
+            return
+        problems += rank_problems(flags)
         if ["--headless" in values for values in flags] != [number > 0 for number in range(len(ranks))]:
             problems.append("--headless must stand on every rank but rank 0")
-        wrong = address_problems(ranks)
-        if not wrong and flags[0].get("--master-addr") != host_of(ranks[0]):
-            wrong = [f"--master-addr is not the address of rank 0 ({host_of(ranks[0])})"]
+        if not wrong and flags[0].get("--master-addr") != host_of(ranks[0], _HOST):
+            wrong = [f"--master-addr is not the address of rank 0 ({host_of(ranks[0], _HOST)})"]
         report_problems([*problems, *wrong], at, report)
-
-
-def _check_port(recipe: Recipe, words: Words, report: Report) -> None:
-    port = arguments.last_value(words, ("--port",))
-    # In a script the value may be the shell's to find; the default port is then as good a guess as any.
-    if port is not None and not is_port(port.value) and not isinstance(recipe.command, Script):
-        report.error(
-            "SPK313",
-            f"--port must be a number from 1 to 65535, got {port.value!r}",
-            port.origin.span,
-            hint="write the port that clients use, or give it with --port",
-        )
-
-
-def host_ip(context: RankContext) -> Traced[str]:
-    """The address that vLLM binds its message queues to.
-
-    Without it vLLM takes the default route, or dies where the hostname resolves to 127.x.
-    """
-    if context.nnodes == 1 or context.node.address is None:
-        return Traced("127.0.0.1", from_rule("solo address", "one node talks to itself only"))
-    return context.node.address

@@ -14,7 +14,8 @@ from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext
 from sparkc.engines.group_checks import address_problems, command_words, host_of, image_problems, report_problems
-from sparkc.engines.vllm import Vllm, host_ip
+from sparkc.engines.serving import at_port, own_address, wrapper
+from sparkc.engines.vllm import Vllm
 from sparkc.planning.model import Port, RankPlan, Step
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -22,6 +23,7 @@ from sparkc.record import replace
 from sparkc.traced import Traced, from_default, from_rule
 
 _BACKEND = ("--distributed-executor-backend",)
+_HOST = "VLLM_HOST_IP"
 _JOIN_DEADLINE = 600
 _OBJECT_STORE = "1073741824"
 
@@ -38,11 +40,12 @@ class VllmRay(Vllm):
     """vLLM with Ray as its executor; the same flags and sizes as :class:`Vllm`, another start."""
 
     name = "vllm-ray"
-    per_node_env = frozenset({"VLLM_HOST_IP", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS"})
+    per_node_env = frozenset({_HOST, "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS"})
 
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:
         """On several nodes the backend must be ``ray``, explicitly: newer vLLM no longer falls back to it."""
-        checked = super().prepare(recipe, arguments.without(words, _BACKEND), nnodes, report)
+        # As for one node: on Ray one command lays out the replicas of all nodes.
+        checked = super().prepare(recipe, arguments.without(words, _BACKEND), 1, report)
         if nnodes == 1:
             return checked
         ray = Traced("ray", from_rule("ray backend", "vLLM 0.13 and newer need it stated"))
@@ -52,10 +55,10 @@ class VllmRay(Vllm):
         """Workers retry the head until a deadline, so all ranks are one start wave."""
         if context.nnodes == 1:
             return super().plan_rank(context)
-        address, port = host_ip(context), str(context.master_port.value)
+        address, port = own_address(context), str(context.master_port.value)
         head_address = context.head.address.value if context.head.address is not None else ""
-        target = f"[{head_address}]:{port}" if ":" in head_address else f"{head_address}:{port}"
-        before = self._wrapper(context.recipe)
+        target = at_port(head_address, context.master_port.value)
+        before = wrapper(context.recipe, self.program(context.recipe))
         if context.rank == 0:
             serve = super().plan_rank(replace(context, nnodes=1))
             head = (
@@ -102,15 +105,10 @@ class VllmRay(Vllm):
             ),
         )
 
-    def _wrapper(self, recipe: Recipe) -> tuple[str, ...]:
-        """The recipe's entrypoint, which may be what puts ``ray`` on the path, unless it is vLLM's own program."""
-        words = recipe.entrypoint.value if recipe.entrypoint is not None else None
-        return words if words and words[-1] != self.program(recipe)[-1] else ()
-
     def _env(self, address: Traced[str]) -> dict[str, Traced[str]]:
         memory = from_default("Ray memory monitor off", "it counts unified memory and kills serving workers")
         return {
-            "VLLM_HOST_IP": address,
+            _HOST: address,
             "RAY_NODE_IP_ADDRESS": address,
             "RAY_OVERRIDE_NODE_IP_ADDRESS": address,
             "RAY_memory_monitor_refresh_ms": Traced("0", memory),
@@ -124,11 +122,11 @@ class VllmRay(Vllm):
         """Same image everywhere, own addresses; one Ray head on rank 0, which serves on Ray; workers join it."""
         if len(ranks) < 2:
             return
-        problems = [*image_problems(ranks), *address_problems(ranks)]
+        problems = [*image_problems(ranks), *address_problems(ranks, _HOST)]
         head = next((step.argv for step in ranks[0].steps if "--head" in step.argv), ())
         at_head = dict(word.removeprefix("--").split("=", 1) for word in head if "=" in word)
-        if at_head.get("node-ip-address") != host_of(ranks[0]):
-            problems.append(f"rank 0 does not start the Ray head at its own address ({host_of(ranks[0])})")
+        if at_head.get("node-ip-address") != host_of(ranks[0], _HOST):
+            problems.append(f"rank 0 does not start the Ray head at its own address ({host_of(ranks[0], _HOST)})")
         backend = arguments.last_value(command_words(ranks[0]), _BACKEND)
         if backend is None or backend.value != "ray":
             problems.append("rank 0 does not serve on the ray backend")
@@ -137,6 +135,6 @@ class VllmRay(Vllm):
             host, _, port = flags.get("--address", "").rpartition(":")
             if host.strip("[]") != at_head.get("node-ip-address") or port != at_head.get("port"):
                 problems.append(f"rank {rank.rank} does not join the Ray head of rank 0")
-            if flags.get("--node-ip-address") != host_of(rank):
-                problems.append(f"rank {rank.rank} does not join Ray with its own address ({host_of(rank)})")
+            if flags.get("--node-ip-address") != host_of(rank, _HOST):
+                problems.append(f"rank {rank.rank} does not join Ray with its own address ({host_of(rank, _HOST)})")
         report_problems(problems, at, report)

@@ -92,7 +92,9 @@ def _apply_overrides(plan: CommandPlan, words: Words, report: Report) -> Words:
                 report.error(
                     "SPK302",
                     f"{flag_of(override)}: the recipe cannot take it ({what})",
-                    hint=f"put the placeholder {{{names[0]}}} into the command, with a default",
+                    hint="change it in the script"
+                    if recipe.dialect == "launch-script"
+                    else f"put the placeholder {{{names[0]}}} into the command, with a default",
                 )
             continue
         if by_parameter and not arguments.has(words, spellings):

@@ -48,7 +48,7 @@ def plan_container(
         devices = (*devices, _RDMA_DEVICE)
     memory = _size(overrides.mem_limit_gb, "--mem-limit-gb", spec.memory, _non_privileged(overrides, _MEMORY))
     return Container(
-        image=_image(recipe, overrides),
+        image=image_of(recipe, overrides),
         network=_network(overrides),
         privileged=privileged,
         ipc_host=ipc_host,
@@ -85,7 +85,8 @@ def keep_entrypoint(recipe: Recipe, overrides: Overrides) -> Traced[bool]:
     return Traced(False, from_default("entrypoint cleared", "images wrap or double the command otherwise"))
 
 
-def _image(recipe: Recipe, overrides: Overrides) -> Traced[str]:
+def image_of(recipe: Recipe, overrides: Overrides) -> Traced[str]:
+    """Return the image reference: the command line's, else the recipe's."""
     if overrides.image is None:
         return recipe.image
     return Traced(overrides.image, from_flag(f"--image {overrides.image}")).over(recipe.image)

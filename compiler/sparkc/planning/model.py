@@ -152,7 +152,8 @@ class Plan:
 
     ``name`` is the bundle's one identity (folder, project, container). ``overrides`` is the JSON-ready record
     that reproduces this compile. ``earlyoom`` holds the watchdog's arguments, already split.
-    ``models`` lists every model the ranks load (Hub ids or container paths), drafts included.
+    ``models`` lists every model the ranks load (Hub ids or container paths), drafts included; ``revision`` is the
+    first one's.
     """
 
     name: str
@@ -169,6 +170,7 @@ class Plan:
     secrets: tuple[Traced[str], ...]
     earlyoom: Traced[tuple[str, ...]] | None
     models: tuple[Traced[str], ...]
+    revision: Traced[str] | None
     parameters: Mapping[str, Traced[str]]
     api_port: Traced[int] | None
     client_url: str | None

@@ -9,7 +9,7 @@ from sparkc.diagnostics.suggest import did_you_mean
 from sparkc.engines.serving import is_port
 from sparkc.inventory.model import Node
 from sparkc.planning.overrides import Overrides
-from sparkc.recipe.model import Recipe
+from sparkc.recipe.model import Param, Recipe
 from sparkc.recipe.placeholders import params_of
 from sparkc.traced import Traced, from_default, from_flag, from_rule
 
@@ -28,6 +28,7 @@ OVERRIDE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 _NODE_NAMES = ("node.name", "node.address", "node.interface", "node.hcas")
 RANK_NAMES = ("rank", "nnodes", "model", "port", *_NODE_NAMES, "head.address")
+_RANK_DIALECTS = ("native", "sparkrun")
 BY_RANK = frozenset(("rank", *_NODE_NAMES))
 """Parameters whose values differ from rank to rank."""
 # What the chosen nodes fill in. Until they are chosen nothing stands there: only the parallel sizes are read so far.
@@ -42,8 +43,9 @@ def flag_of(override: str) -> str:
 
 
 def used_parameters(recipe: Recipe) -> frozenset[str]:
-    """Return the names of all placeholders in the recipe's command."""
-    return frozenset(param.name for param in params_of(recipe.command))
+    """Return the names of all placeholders in the recipe's command and environment."""
+    env = (part for value in recipe.env.values() for part in value.value or () if isinstance(part, Param))
+    return frozenset(param.name for param in (*params_of(recipe.command), *env))
 
 
 def parameters(recipe: Recipe, overrides: Overrides, *, solo: bool, report: Report) -> Parameters:
@@ -84,8 +86,11 @@ def parameters(recipe: Recipe, overrides: Overrides, *, solo: bool, report: Repo
 def rank_parameters(
     recipe: Recipe, shared: Parameters, *, rank: int, nnodes: int, node: Node, head: Node, port: Traced[int] | None
 ) -> Parameters:
-    """Return the parameters of one rank. A v1 recipe sees only its own; a native one also ``{rank}`` and the like."""
-    if recipe.dialect != "native":
+    """Return the parameters of one rank.
+
+    A native recipe sees ``{rank}`` and the like, and so does sparkrun's environment; other dialects see only their own.
+    """
+    if recipe.dialect not in _RANK_DIALECTS:
         return shared
     rule = from_rule("rank parameter", "known from the rank and its node")
     own: dict[str, Traced[str] | None] = {

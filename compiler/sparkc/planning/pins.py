@@ -9,11 +9,13 @@ from sparkc.diagnostics import Report
 from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.patterns import pattern
+from sparkc.planning.secret_shapes import looks_secret
 from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced
 
 _DIGEST = pattern(r".+@sha256:[0-9a-f]{64}")
 _COMMIT = pattern(r"[0-9a-f]{40}")
+_SNAPSHOT = pattern(r"/snapshots/([0-9a-f]{40})(?:/|$)")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SPECULATIVE = ("--speculative-config", "-sc")
 
@@ -21,6 +23,8 @@ _SPECULATIVE = ("--speculative-config", "-sc")
 def check_image(image: Traced[str], report: Report) -> None:
     """Warn when the image is not named by digest; refuse what no image reference can be."""
     reference = image.value
+    if looks_secret(reference):
+        return  # refused elsewhere, by a message that does not repeat it
     if not reference or re.search(r"[\s\x00-\x1f]", reference) or reference.startswith("-"):
         report.error(
             "SPK360",
@@ -52,27 +56,32 @@ def models(recipe: Recipe, words: Words) -> tuple[Traced[str], ...]:
 
 def check_models(recipe: Recipe, found: tuple[Traced[str], ...], words: Words, report: Report) -> None:
     """Warn about a Hub model without a pinned revision."""
-    if not found or not _HUB_ID.fullmatch(found[0].value) or _snapshot_path(recipe):
+    if not found or not _HUB_ID.fullmatch(found[0].value):
         return
-    revision = recipe.revision or arguments.last_value(words, ("--revision",))
-    if revision is None:
+    pinned = revision(recipe, words)
+    if pinned is None:
         report.warning(
             "SPK362",
             f"model {found[0].value} has no pinned revision",
             found[0].origin.span,
             hint="add the 40-hex revision of the snapshot that you tested",
         )
-    elif not _COMMIT.fullmatch(revision.value):
+    elif not _COMMIT.fullmatch(pinned.value):
         report.warning(
             "SPK362",
-            f"revision {revision.value!r} of {found[0].value} can move",
-            revision.origin.span,
+            f"revision {pinned.value!r} of {found[0].value} can move",
+            pinned.origin.span,
             hint="write the commit's 40 hex digits",
         )
 
 
-def _snapshot_path(recipe: Recipe) -> bool:
-    return recipe.model is not None and "/snapshots/" in recipe.model.value
+def revision(recipe: Recipe, words: Words) -> Traced[str] | None:
+    """Return the served model's revision: the recipe's, the command's, or the snapshot that the model's path names."""
+    stated = recipe.revision or arguments.last_value(words, ("--revision",))
+    if stated is not None or recipe.model is None:
+        return stated
+    snapshot = _SNAPSHOT.search(recipe.model.value)
+    return None if snapshot is None else recipe.model.with_value(snapshot[1])
 
 
 def _served(words: Words) -> Traced[str] | None:

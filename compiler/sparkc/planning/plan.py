@@ -10,9 +10,12 @@ from sparkc.engines.base import Engine, World
 from sparkc.engines.registry import ENGINES
 from sparkc.engines.serving import LOAD_BUDGET
 from sparkc.fabric.registry import fabric_of
+from sparkc.fabric.rules import check_serving
+from sparkc.flags.check import check_command
 from sparkc.planning import pins
 from sparkc.planning.api import api_port, client_url
 from sparkc.planning.command import CommandPlan, engine_words
+from sparkc.planning.container import image_of
 from sparkc.planning.container_checks import check_container
 from sparkc.planning.doubled_flags import check_doubled
 from sparkc.planning.earlyoom import earlyoom
@@ -45,6 +48,16 @@ def make_plan(inputs: Inputs, report: Report) -> Plan | None:
     pins.check_image(ranks[0].container.image, report)
     pins.check_models(recipe, models, words, report)
     _check_command(group, words, report)
+    check_command(
+        group.engine.name,
+        recipe,
+        words,
+        ranks[0].environment,
+        [mod.name for mod in inputs.mods if mod.files],
+        report,
+        nnodes=group.nnodes,
+        image=ranks[0].container.image,
+    )
     _check_head(ranks[0], report)
     check_ranks(ranks, report)
     if not report.failed:
@@ -69,6 +82,7 @@ def make_plan(inputs: Inputs, report: Report) -> Plan | None:
         secrets=recipe.secrets,
         earlyoom=watchdog,
         models=models,
+        revision=pins.revision(recipe, words),
         parameters=group.values,
         api_port=port,
         client_url=client_url(group, port),
@@ -81,9 +95,9 @@ def _decide(inputs: Inputs, report: Report) -> Group | None:
     """Engine, fabric, parameters, then the nodes: what the recipe needs is counted in its filled-in command."""
     recipe, overrides, inventory = inputs.recipe, inputs.overrides, inputs.inventory
     engine = _engine(recipe, overrides, report)
-    fabric = fabric_of(inventory, report)
-    if engine is None or fabric is None:
+    if engine is None:
         return None
+    fabric = fabric_of(inventory, image_of(recipe, overrides).value)
     command = CommandPlan(recipe, engine, overrides, _port(inputs))
     first = inventory.nodes[0]
     shared = parameters(recipe, overrides, solo=False, report=report)
@@ -103,8 +117,11 @@ def _decide(inputs: Inputs, report: Report) -> Group | None:
     if selection is None or report.failed:
         return None
     fabric.check(inventory, selection.nodes, report)
+    if not selection.solo:
+        running = recipe.engine.with_value(engine.name)
+        check_serving(fabric.name, fabric.rules, running, selection.world, report)
     values = parameters(recipe, overrides, solo=selection.solo, report=Report())
-    group = Group(inputs, engine, fabric, command, selection, values, _master_port(overrides))
+    group = Group(inputs, engine, fabric, command, selection, values, _master_port(inputs))
     return None if _missing_on_nodes(group, report) else group
 
 
@@ -127,11 +144,11 @@ def _port(inputs: Inputs) -> Traced[int] | None:
     return inputs.recipe.port or inputs.inventory.port
 
 
-def _master_port(overrides: Overrides) -> Traced[int]:
-    given = overrides.master_port
+def _master_port(inputs: Inputs) -> Traced[int]:
+    given = inputs.overrides.master_port
     if given is not None:
-        return Traced(given, from_flag(f"--master-port {given}"))
-    return Traced(_MASTER_PORT, from_default("master port", "vLLM's own default"))
+        return Traced(given, from_flag(f"--master-port {given}")).over(inputs.inventory.master_port)
+    return inputs.inventory.master_port or Traced(_MASTER_PORT, from_default("master port", "vLLM's own default"))
 
 
 def _engine(recipe: Recipe, overrides: Overrides, report: Report) -> Engine | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sparkc.diagnostics import Report
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext
+from sparkc.fabric.rules import check_environment
 from sparkc.planning import container, environment, mounts
 from sparkc.planning.command import engine_words, process
 from sparkc.planning.environment import Layer
@@ -43,6 +44,7 @@ def plan_ranks(group: Group, report: Report) -> tuple[tuple[RankPlan, ...], Word
                 nnodes=group.nnodes,
                 node=node,
                 head=nodes[0],
+                nodes=nodes,
                 master_port=group.master_port,
                 port=port,
             )
@@ -111,3 +113,7 @@ def _check_environment(
     environment.check_wiring([rank.environment for rank in ranks], wired, group.selection.nodes, keys, report)
     known = {*keys, *environment.DEFAULTS, *sets}
     environment.check_near_misses(distinct, known, report)
+    if not group.selection.solo:
+        declared = {deviation.key for deviation in group.inputs.recipe.deviations}
+        final = [rank.environment for rank in ranks]
+        check_environment(group.fabric.name, group.fabric.rules, final, distinct, declared, report)

@@ -16,6 +16,11 @@ _TOKEN = re.compile(
 )
 
 
+def looks_secret(text: str) -> bool:
+    """True for text that holds something shaped like an access token."""
+    return _TOKEN.search(text) is not None
+
+
 def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
     """Report token-shaped text in anything that a rank's files will hold."""
     for rank in ranks:

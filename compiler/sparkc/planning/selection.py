@@ -23,6 +23,7 @@ class Selection:
 
     nodes: tuple[Node, ...]
     solo: bool
+    world: World
 
 
 def given_nodes(inventory: Inventory, text: str | None, report: Report) -> tuple[Node, ...] | None:
@@ -105,7 +106,7 @@ def select(
     if solo and overrides.ray is not None:
         flag = "--ray" if overrides.ray else "--no-ray"
         report.error("SPK386", f"{flag} is incompatible with a single node", hint=f"drop {flag}, or give more nodes")
-    return Selection(nodes, solo)
+    return Selection(nodes, solo, world)
 
 
 def nodes_needed(

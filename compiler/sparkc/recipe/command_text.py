@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sparkc.reading.locate import locate
 from sparkc.reading.node import Scalar
@@ -11,10 +10,12 @@ from sparkc.reading.source import Span
 from sparkc.recipe.model import Param, Part, Word
 from sparkc.recipe.placeholders import Atom, Syntax, join_atoms
 from sparkc.recipe.shell_tokens import Token
+from sparkc.record import dataclass
 from sparkc.traced import from_file
 
 
-class CommandText(NamedTuple):
+@dataclass(frozen=True)
+class CommandText:
     """The atoms of a command, or of the text inside its ``bash -c``, which lie in the same scalar."""
 
     scalar: Scalar

@@ -1,20 +1,32 @@
-"""What the foreign dialects share: required keys, identity from the file's name, literal environment."""
+"""What the foreign dialects share: required keys, identity from the file's name, environment, unknown programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sparkc.diagnostics import Report
 from sparkc.reading.fields import Fields
-from sparkc.reading.node import Document
-from sparkc.reading.source import Span
-from sparkc.recipe.model import EnvValue, Text
-from sparkc.traced import Traced, from_file
+from sparkc.reading.source import Source, Span
+from sparkc.recipe.model import Argv, Command, EnvValue, Text
+from sparkc.traced import Traced, from_file, from_rule
 
 
-def file_identity(document: Document) -> Traced[str]:
+def file_identity(source: Source) -> Traced[str]:
     """Return the file's stem: foreign recipes have titles, not names that could name a folder."""
-    stem = document.source.name.rsplit("/", 1)[-1].rpartition(".")[0]
-    return Traced(stem, from_file(Span(document.source, 1, 1, 1, 1), "file name"))
+    stem = source.name.rsplit("/", 1)[-1].rpartition(".")[0]
+    return Traced(stem, from_file(Span(source, 1, 1, 1, 1), "file name"))
+
+
+def plain_engine(command: Command, report: Report) -> Traced[str]:
+    """Return engine ``plain`` for a program that is no known engine, with a note about what that means."""
+    origin = command.words[0].origin if isinstance(command, Argv) else command.origin
+    report.note(
+        "SPK133",
+        "no engine that sparkc knows is recognised in this text: every node runs it as it stands, without rank flags",
+        origin.span,
+        hint="nothing to do on one node; for vLLM on several, call `vllm serve …`",
+    )
+    return Traced("plain", from_rule("unknown program", "the command is not one of a known engine"))
 
 
 def has_keys(fields: Fields, keys: Iterable[str]) -> bool:

@@ -6,17 +6,17 @@ Numbers are not converted: ``0.90`` and ``1e-5`` keep their digits, because an e
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import replace
 
 from sparkc.diagnostics import Report
+from sparkc.patterns import pattern
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Mapping, Node, Scalar
 from sparkc.recipe.model import Part, Text, Word
 from sparkc.recipe.placeholders import parts_of
+from sparkc.record import replace
 from sparkc.traced import from_file
 
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_NUMBER = pattern(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def json_words(fields: Fields, key: str) -> tuple[Word, ...]:
@@ -34,6 +34,13 @@ def json_words(fields: Fields, key: str) -> tuple[Word, ...]:
         words.append(Word((Text(flag),), from_file(entry.key.span, path)))
         words.append(Word(_joined(parts), from_file(entry.value.span, path)))
     return tuple(words)
+
+
+def json_text(node: Node, path: str, report: Report) -> str:
+    """Return the compact JSON of a mapping or list, with its placeholders as they were typed."""
+    parts: list[Part] = []
+    _write(node, path, parts, report)
+    return "".join(part.text if isinstance(part, Text) else f"{{{part.name}}}" for part in parts)
 
 
 def _write(node: Node, path: str, out: list[Part], report: Report) -> None:

@@ -7,11 +7,10 @@ overrides (``--port``, ``--set``), and per rank (``{node.address}``). Every valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal
 
 from sparkc.reading.source import Source, Span
-from sparkc.record import dataclass
+from sparkc.record import dataclass, field
 from sparkc.traced import Origin, Traced
 
 
@@ -134,10 +133,11 @@ class HealthSpec:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A declared difference from ``derived_from``."""
+    """A declared difference from ``derived_from``; ``at`` is the place of its key."""
 
     key: str
     reason: str
+    at: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -183,5 +183,5 @@ class Recipe:
     earlyoom: Traced[str] | None = None
     links: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    derived_from: Mapping[str, str] = field(default_factory=dict)
+    derived_from: Mapping[str, Traced[str]] = field(default_factory=dict)
     deviations: tuple[Deviation, ...] = ()

@@ -24,7 +24,6 @@ from sparkc.recipe.model import (
 from sparkc.recipe.native_checks import check_defaults, check_placeholders, check_together
 from sparkc.recipe.placeholders import parts_of
 from sparkc.recipe.quantities import read_duration, read_size
-from sparkc.recipe.shell import parse_command
 from sparkc.recipe.word_checks import check_items
 from sparkc.traced import Traced, from_file
 
@@ -47,7 +46,8 @@ def _recipe(document: Document, report: Report) -> Recipe:
     root = Fields(document.root, "", report)
     name, engine, image = root.text("name"), root.text("engine"), root.text("image")
     defaults = _present(root.text_map("defaults"))
-    command, env = _command_and_env(root, plain=engine is not None and engine.value == "plain")
+    whole = root.node("command") is not None or (engine is not None and engine.value == "plain")
+    command, env = _command_and_env(root, whole=whole)
     check_placeholders(command, env, defaults, report)
     check_defaults(root, defaults, report)
     if engine is not None:
@@ -62,7 +62,7 @@ def _recipe(document: Document, report: Report) -> Recipe:
         engine=engine or missing,
         image=image or missing,
         command=command,
-        arguments_only=(engine or missing).value != "plain",
+        arguments_only=not whole,
         description=_plain_text(root, "description"),
         engine_version=root.text("engine_version"),
         image_notes=_plain_text(root, "image_notes"),
@@ -90,21 +90,21 @@ def _recipe(document: Document, report: Report) -> Recipe:
         earlyoom=_earlyoom(root),
         links=_texts_by_name(root, "links"),
         notes=_texts_by_name(root, "notes"),
-        derived_from=_texts_by_name(root, "derived_from"),
-        deviations=tuple(
-            Deviation(_plain_text(item, "key"), _plain_text(item, "reason")) for item in root.items("deviations")
-        ),
+        derived_from=_present(root.text_map("derived_from")),
+        deviations=tuple(_deviation(item) for item in root.items("deviations")),
     )
 
 
-def _command_and_env(root: Fields, *, plain: bool) -> tuple[Command, Mapping[str, Traced[EnvValue]]]:
+def _command_and_env(root: Fields, *, whole: bool) -> tuple[Command, Mapping[str, Traced[EnvValue]]]:
     """Return the command (empty after an error) and the environment, where ``NAME=VALUE cmd`` adds to env."""
     env = _env(root)
-    if not plain:
+    if not whole:
         words = (*_words(root, "args"), *json_words(root, "json_args"))
         return Argv(words), env
     node = root.node("command")
     if isinstance(node, Scalar):
+        from sparkc.recipe.shell import parse_command  # 5 ms for the few native recipes whose command is a text
+
         parsed = parse_command(node, "command", syntax="native", allow_script=False, report=root.report)
         if parsed is None:
             return Argv(()), env
@@ -164,6 +164,11 @@ def _entrypoint(root: Fields) -> Traced[tuple[str, ...] | None] | None:
             )
         return Traced(None, origin)
     return Traced(tuple(word.value for word in root.texts("entrypoint")), origin)
+
+
+def _deviation(item: Fields) -> Deviation:
+    key = item.text("key")
+    return Deviation(_plain_text(item, "key"), _plain_text(item, "reason"), None if key is None else key.origin.span)
 
 
 def _container(root: Fields) -> ContainerSpec:

@@ -17,6 +17,10 @@ NODE_PLACEHOLDERS = ("node.name", "node.address", "node.interface", "node.hcas",
 PLACEHOLDERS = ("rank", "nnodes", "model", "port", *NODE_PLACEHOLDERS)
 """Placeholders that planning fills in; every other name comes from ``defaults``."""
 
+# What a command written out whole holds itself: arguments, and fields that become flags of an engine.
+_ARGUMENTS = ("args", "json_args")
+_IMPLYING = ("served_model_name", "host", "parallel")
+
 
 def check_placeholders(
     command: Command, env: Mapping[str, Traced[EnvValue]], defaults: Collection[str], report: Report
@@ -59,9 +63,9 @@ def check_defaults(root: Fields, defaults: Mapping[str, Traced[str]], report: Re
 
 def check_together(root: Fields, engine: Traced[str], report: Report) -> None:
     """Report fields that the engine needs or cannot use, and fields that contradict each other."""
-    plain = engine.value == "plain"
+    plain, whole = engine.value == "plain", root.node("command") is not None
     needed = "command" if plain else "model"
-    if root.node(needed) is None:
+    if root.node(needed) is None and not whole:
         report.error(
             "SPK151",
             f"engine '{engine.value}' needs `{needed}`",
@@ -70,15 +74,15 @@ def check_together(root: Fields, engine: Traced[str], report: Report) -> None:
             if plain
             else "add `model:` with a Hugging Face id or a path in the container",
         )
-    for key in ("args", "json_args") if plain else ("command",):
+    for key in _ARGUMENTS if plain else (*_ARGUMENTS, *_IMPLYING) if whole else ():
         if root.node(key) is not None:
             report.error(
                 "SPK150",
-                f"`{key}` cannot be used with engine '{engine.value}'",
-                root.span(key),
-                hint="put all arguments into `command:`"
+                f"`{key}` cannot be used with engine 'plain'"
                 if plain
-                else "put the arguments after the model under `args:`, or set `engine: plain`",
+                else f"`{key}` and `command` exclude each other: `command` is the whole command",
+                root.span(key),
+                hint="put all arguments into `command:`",
             )
     solo, cluster = root.boolean("solo_only"), root.boolean("cluster_only")
     if solo is not None and solo.value and cluster is not None and cluster.value:

@@ -2,7 +2,7 @@
 
 ``v1`` is what spark-vllm-docker does with Python's ``str.format``: one left-to-right pass, ``{name}`` is a
 placeholder, ``{{`` and ``}}`` are braces. ``native`` knows ``{name}``, ``{node.name}`` and ``{head.address}``;
-every other brace is text, so that JSON and Jinja stay as typed.
+every other brace is text, so that JSON and Jinja stay as typed. In ``shell`` text all braces are text.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from sparkc.diagnostics import Report
+from sparkc.patterns import pattern
 from sparkc.reading.locate import locate
 from sparkc.reading.node import Scalar
 from sparkc.recipe.model import Argv, Command, Param, Part, Text, Word
 from sparkc.recipe.splitting import split_pieces
 
-Syntax = Literal["v1", "native"]
+Syntax = Literal["v1", "native", "shell"]
 Context = Literal["data", "words", "single", "double", "heredoc"]
 
-_IDENTIFIER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_IDENTIFIER = pattern(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # `${NAME}` and `{{name}}` are notations of shells and of Jinja: in a native text both stay as typed.
-_NATIVE = re.compile(
+_NATIVE = pattern(
     r"(?P<literal>\$\{|\{\{[A-Za-z_][A-Za-z0-9_.]*\}\})|\{(?P<name>(?:(?:node|head)\.)?[A-Za-z_][A-Za-z0-9_]*)\}"
 )
-_SAFE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_SAFE_WORD = pattern(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 class Atom(NamedTuple):
@@ -42,6 +43,8 @@ def scan(scalar: Scalar, syntax: Syntax, report: Report) -> list[Atom] | None:
     Returns:
         The atoms in order, or None after an error was reported (``v1`` only: braces that are no placeholder).
     """
+    if syntax == "shell":
+        return [Atom(char, offset) for offset, char in enumerate(scalar.text)]
     return _scan_v1(scalar, report) if syntax == "v1" else _scan_native(scalar)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
+from sparkc.patterns import pattern
 from sparkc.reading.fields import Fields
 from sparkc.traced import Traced
 
-_SECONDS = re.compile(r"[0-9]{1,7}")
-_TIME = re.compile(r"(?=[0-9])(?:{0}d)?(?:{0}h)?(?:{0}m)?(?:{0}s)?".format(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)"))
+_SECONDS = pattern(r"[0-9]{1,7}")
+_TIME = pattern(r"(?=[0-9])(?:{0}d)?(?:{0}h)?(?:{0}m)?(?:{0}s)?".format(r"([0-9]{1,7}(?:\.[0-9]{1,3})?)"))
 _UNITS = (86400, 3600, 60, 1)
 # Compose drops a size that it cannot read without a word (shm_size: 1e9), so only its documented units pass.
-_SIZE = re.compile(r"[1-9][0-9]*|[0-9]+(\.[0-9]+)?([bB]|[kKmMgG][bB]?)")
+_SIZE = pattern(r"[1-9][0-9]*|[0-9]+(\.[0-9]+)?([bB]|[kKmMgG][bB]?)")
 
 
 def read_duration(fields: Fields, key: str) -> Traced[int] | None:

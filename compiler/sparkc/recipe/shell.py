@@ -8,7 +8,6 @@ ordinary characters in it. Leading ``NAME=VALUE`` words become environment, a le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from sparkc.diagnostics import Report
 from sparkc.reading.node import Scalar
@@ -22,12 +21,14 @@ from sparkc.recipe.shell_tokens import Lexed, Unreadable
 from sparkc.recipe.shell_wrapper import unwrap
 from sparkc.recipe.simple_commands import SimpleCommand, simple_commands, split_assignments
 from sparkc.recipe.word_checks import check_characters
+from sparkc.record import dataclass, replace
 from sparkc.traced import Traced, from_file
 
 _DEFAULT_SHELL = "/bin/bash"
 
 
-class ParsedCommand(NamedTuple):
+@dataclass(frozen=True)
+class ParsedCommand:
     """A command, and the environment that stood before it as ``NAME=VALUE`` words."""
 
     command: Command
@@ -49,11 +50,16 @@ def parse_command(
     atoms = scan(scalar, syntax, report)
     if atoms is None:
         return None
-    text = CommandText(scalar, key_path, syntax, atoms)
+    return parse_text(CommandText(scalar, key_path, syntax, atoms), allow_script=allow_script, report=report)
+
+
+def parse_text(text: CommandText, *, allow_script: bool, report: Report) -> ParsedCommand | None:
+    """Read a command whose placeholders the caller has found by rules of its own; see :func:`parse_command`."""
     return _Parser(allow_script, report).parse(text, _DEFAULT_SHELL, "")
 
 
-class _Parser(NamedTuple):
+@dataclass(frozen=True)
+class _Parser:
     allow_script: bool
     report: Report
 
@@ -102,10 +108,10 @@ class _Parser(NamedTuple):
             return None
         wrapped = unwrap(words)
         if wrapped is not None:
-            inner_text = text._replace(atoms=wrapped.atoms)
+            inner_text = replace(text, atoms=wrapped.atoms)
             # In a native text, more than one simple command inside `bash -c` stays an argument of that bash.
             trial = self.report if self.allow_script else Report()
-            inner = self._replace(report=trial).parse(inner_text, wrapped.interpreter, wrapped.prelude)
+            inner = replace(self, report=trial).parse(inner_text, wrapped.interpreter, wrapped.prelude)
             if self.allow_script:
                 return inner and ParsedCommand(inner.command, {**env, **inner.env})
             if inner is not None and not trial.failed:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from sparkc.diagnostics import Report, Severity
 from sparkc.diagnostics.model import Diagnostic
 from sparkc.recipe.command_text import CommandText, visible
 from sparkc.recipe.shell_tokens import Lexed, Token
 from sparkc.recipe.simple_commands import SimpleCommand, split_assignments
+from sparkc.record import dataclass
 
 # Words that only a shell understands, where they start a command.
 _BUILTINS = frozenset(
@@ -22,7 +22,8 @@ _ESCAPED_BLANK = re.compile(r"\\[ \t]+[^ \t]")
 _AS_LIST = "a native command runs without a shell: write it as a list that names one, [bash, -c, '…']"
 
 
-class Need(NamedTuple):
+@dataclass(frozen=True)
+class Need:
     """Something that only a shell can do, with its code, its place (atom indices) and its wording."""
 
     code: str
@@ -40,9 +41,19 @@ def needs(text: CommandText, lexed: Lexed, commands: Sequence[SimpleCommand]) ->
             shown = "".join(atom.char for atom in text.atoms[start : min(start + 24, token.end)])
             yield Need("SPK116", start, token.end, f"`{shown}` is expanded by a shell")
     for command in commands:
-        _, words = split_assignments(command.words)
+        assignments, words = split_assignments(command.words)
+        if text.syntax == "shell":
+            # Other dialects say that no shell reads their words; here one does, and home is the container's.
+            yield from _homes(words, assignments)
         if words and visible(words[0]) in _BUILTINS:
             yield Need("SPK117", words[0].start, words[0].end, f"`{words[0].text}` is a command of the shell itself")
+
+
+def _homes(words: Sequence[Token], assignments: Sequence[Token]) -> Iterator[Need]:
+    starts = [(word, 0) for word in words] + [(word, word.text.index("=") + 1) for word in assignments]
+    for word, start in starts:
+        if word.text.startswith("~", start) and word.bare > start:
+            yield Need("SPK116", word.start, word.end, "`~` is expanded by a shell")
 
 
 def report_needs(text: CommandText, found: Sequence[Need], report: Report) -> None:

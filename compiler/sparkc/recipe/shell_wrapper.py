@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sparkc.recipe.command_text import visible
 from sparkc.recipe.placeholders import Atom
 from sparkc.recipe.shell_tokens import Token
+from sparkc.record import dataclass
 
 # The two that a recipe can name without a path; another path is kept as it is written.
 _SHELLS = {"bash": "/bin/bash", "sh": "/bin/sh"}
@@ -16,7 +16,8 @@ _IGNORED = frozenset("lic")
 _KEPT = frozenset("euxo")
 
 
-class Wrapped(NamedTuple):
+@dataclass(frozen=True)
+class Wrapped:
     """The text inside; ``interpreter`` runs it, after ``prelude`` ("set -e" for ``bash -ec``) if it is a script."""
 
     atoms: tuple[Atom, ...]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sparkc.recipe.shell_tokens import Token
+from sparkc.record import dataclass
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-class SimpleCommand(NamedTuple):
+@dataclass(frozen=True)
+class SimpleCommand:
     """Words up to an operator or a line end; targets of redirections are not among them.
 
     ``before`` are the operators, line ends and comments between this command and the one before it.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from sparkc.diagnostics import Report, Severity
-from sparkc.engines.registry import NAMES
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Document
-from sparkc.recipe.doubled_flags import check_doubled
 from sparkc.recipe.foreign import file_identity, has_keys, literal_env
 from sparkc.recipe.model import Argv, ContainerSpec, MountSpec, Parallel, Recipe, Text, Word
+from sparkc.recipe.quantities import read_size
 from sparkc.recipe.splitting import split_words
 from sparkc.recipe.word_checks import check_characters, visible
 from sparkc.traced import Traced
@@ -48,13 +47,13 @@ def read(document: Document, report: Report) -> Recipe | None:
     fields = Fields(document.root, "", report, lenient=True)
     fields.unknown((*_REQUIRED, *_OPTIONAL), severity=Severity.WARNING)
     has_keys(fields, _REQUIRED)
-    identity = file_identity(document)
-    engine, image, model = _engine(fields), fields.text("docker_image"), fields.text("model")
+    identity = file_identity(document.source)
+    engine, image, model = fields.text("engine"), fields.text("docker_image"), fields.text("model")
     title, image_notes = fields.text("name"), fields.text("image_notes")
     parent_model, port = fields.text("parent_model"), fields.integer("port", 1, 65535)
     nodes, parallel = fields.integer("required_nodes", 1), _parallel(fields)
     words, entrypoint = _words(fields), fields.texts("entrypoint")
-    container = ContainerSpec(shm_size=fields.text("shm_size"), devices=fields.texts("devices"))
+    container = ContainerSpec(shm_size=read_size(fields, "shm_size"), devices=fields.texts("devices"))
     env, mounts = literal_env(fields.text_map("env")), _mounts(fields)
     ready_timeout = fields.integer("ready_timeout", 1)
     links = {key: traced.value for key, traced in fields.text_map("links").items() if traced.value is not None}
@@ -84,19 +83,6 @@ def read(document: Document, report: Report) -> Recipe | None:
     )
 
 
-def _engine(fields: Fields) -> Traced[str] | None:
-    engine = fields.text("engine")
-    if engine is None or engine.value in NAMES:
-        return engine
-    fields.report.error(
-        "SPK134",
-        f"engine {engine.value} is not supported",
-        engine.origin.span,
-        hint=f"supported engines: {', '.join(NAMES)}",
-    )
-    return None
-
-
 def _parallel(fields: Fields) -> Parallel:
     return Parallel(
         tensor=fields.integer("tensor_parallel_size", 1),
@@ -120,7 +106,6 @@ def _words(fields: Fields) -> tuple[Word, ...]:
             continue
         words += [Word((Text(text),), fragment.origin) for text in split]
     check_characters(words, fields.report)
-    check_doubled(words, fields.report)
     backend = fields.text("distributed_backend")
     if backend is not None and not any(visible(word).split("=")[0] == _BACKEND for word in words):
         words += [Word((Text(text),), backend.origin) for text in (_BACKEND, backend.value)]

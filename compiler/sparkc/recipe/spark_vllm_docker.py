@@ -8,14 +8,13 @@ from __future__ import annotations
 from sparkc.diagnostics import Report, Severity
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Document, Scalar
-from sparkc.recipe.doubled_flags import check_doubled
 from sparkc.recipe.engine_command import find_engine
-from sparkc.recipe.foreign import file_identity, has_keys, literal_env
+from sparkc.recipe.foreign import file_identity, has_keys, literal_env, plain_engine
 from sparkc.recipe.model import Argv, Command, ContainerSpec, EnvValue, Recipe
 from sparkc.recipe.shell import ParsedCommand, parse_command
 from sparkc.recipe.spark_vllm_docker_launch import read_container, read_earlyoom
 from sparkc.recipe.word_checks import visible
-from sparkc.traced import Traced, from_file, from_rule
+from sparkc.traced import Traced, from_file
 
 NAME = "spark-vllm-docker"
 
@@ -53,7 +52,7 @@ def read(document: Document, report: Report) -> Recipe | None:
         source=document.source,
         dialect=NAME,
         title=title.value,
-        base_name=file_identity(document),
+        base_name=file_identity(document.source),
         engine=_engine(parsed.command, report),
         image=image,
         command=parsed.command,
@@ -84,16 +83,8 @@ def _engine(command: Command, report: Report) -> Traced[str]:
     words = command.words if isinstance(command, Argv) else command.engine
     found = find_engine([visible(word) for word in words])
     if found is not None and found.engine == "vllm":
-        check_doubled(words, report)
         return Traced("vllm", words[found.start].origin)
-    origin = command.words[0].origin if isinstance(command, Argv) else command.origin
-    report.note(
-        "SPK133",
-        "no vLLM command is recognised in this text: every node runs it as it stands, without rank flags",
-        origin.span,
-        hint="nothing to do on one node; for vLLM on several, call `vllm serve …`",
-    )
-    return Traced("plain", from_rule("unknown program", "the command is not one of vLLM's"))
+    return plain_engine(command, report)
 
 
 def _defaults(fields: Fields) -> dict[str, Traced[str]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from sparkc.patterns import pattern
+
 _BLANKS = " \t\n"
-_QUOTED = {"'": re.compile(r"'[^']*'"), '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)}
-_UNESCAPE = re.compile(r'\\(?:([\\"$`])|\n)')
-_PLAIN = re.compile(r"[^ \t\n'\"\\]+")
+_QUOTED = {"'": pattern(r"'[^']*'"), '"': pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)}
+_UNESCAPE = pattern(r'\\(?:([\\"$`])|\n)')
+_PLAIN = pattern(r"[^ \t\n'\"\\]+")
 
 
 def split_pieces(text: str) -> list[str | None] | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from sparkc.diagnostics import Report
+from sparkc.patterns import pattern
 from sparkc.recipe.model import Text, Word
 
 # Pasted from web pages (docker/docs#8720): dashes that start no flag, quotes that quote nothing, blanks that
 # separate nothing. A dash within a word is somebody's text.
-_TYPOGRAPHIC = re.compile(
+_TYPOGRAPHIC = pattern(
     "^-?(?P<dash>[\u2010-\u2015\u2212])|(?P<other>[\u2018-\u201f\u00a0\u2007\u202f\u200b\u2060\ufeff])"
 )
-_FLAG_AND_VALUE = re.compile(r"--?[A-Za-z][A-Za-z0-9_.-]*[ \t]+\S")
+_FLAG_AND_VALUE = pattern(r"--?[A-Za-z][A-Za-z0-9_.-]*[ \t]+\S")
 
 
 def is_flag_with_value(text: str) -> bool:
@@ -39,7 +39,8 @@ def check_items(words: Sequence[Word], report: Report) -> None:
 def check_characters(words: Sequence[Word], report: Report) -> None:
     """Warn about typographic dashes, quotes and blanks; the value stays as it is."""
     for word in words:
-        match = _TYPOGRAPHIC.search(visible(word))
+        text = visible(word)
+        match = None if text.isascii() else _TYPOGRAPHIC.search(text)
         if match is None:
             continue
         import unicodedata  # a table of character names that only this message needs
