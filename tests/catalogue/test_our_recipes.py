@@ -48,3 +48,13 @@ def test_the_catalogue_covers_one_to_eight_nodes_both_modes_and_every_feature():
     text = "\n".join(path.read_text() for path in FILES)
     for flag in ("--speculative-config", "--limit-mm-per-prompt", "--compilation-config"):
         assert f"  {flag}: " in text or f"  {flag}:\n" in text
+
+
+def test_every_recipe_has_its_bundle_in_out():
+    out = resources.folder("recipes").parent / "out"
+    if not out.is_dir():
+        pytest.skip("an installed sparkc carries the catalogue without its bundles")
+
+    bundles = {path.parent.name for path in out.glob("*/bundle.json")}
+
+    assert bundles == {read(path).base_name.value for path in FILES}

@@ -300,6 +300,8 @@ def test_other_dialects_compile_to_the_same_ranks(name, text, tmp_path):
     [
         ("a.yaml", v1("cd /x && vllm serve org/m"), 5, "rank flags go into the engine's command"),
         ("a.yaml", v1("vllm serve org/m --x {y}"), 5, "{y} has no value"),
+        ("a.yaml", v1("vllm serve org/m {a}", 'defaults: {a: "\'x"}'), 4, "{a} opens a quote that it does not close"),
+        ("a.yaml", SPARKRUN + "command: vllm $serve {model}\n", 5, "rank flags go into the engine's command"),
         ("a.yaml", v1("vllm serve org/m", "env: {A: 1, B: '{node.name}'}"), 4, "env.B holds braces"),
         (
             "a.yaml",

@@ -87,7 +87,7 @@ def _apply_overrides(plan: CommandPlan, words: Words, report: Report) -> Words:
                 what = (
                     "its command is a script"
                     if script
-                    else f"sparkc does not know the flags of engine {plan.engine.name}"
+                    else f"engine {plan.engine.name} has no flag for it that sparkc knows"
                 )
                 report.error(
                     "SPK302",

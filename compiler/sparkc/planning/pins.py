@@ -17,6 +17,7 @@ _DIGEST = pattern(r".+@sha256:[0-9a-f]{64}")
 _COMMIT = pattern(r"[0-9a-f]{40}")
 _SNAPSHOT = pattern(r"/snapshots/([0-9a-f]{40})(?:/|$)")
 _HUB_ID = pattern(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_SERVERS = ("serve", "trtllm-serve")  # the word before the model
 _SPECULATIVE = ("--speculative-config", "-sc")
 
 
@@ -87,9 +88,9 @@ def revision(recipe: Recipe, words: Words) -> Traced[str] | None:
 def _served(words: Words) -> Traced[str] | None:
     for index, word in enumerate(words[:-1]):
         following = words[index + 1]
-        if word.value == "serve" and not following.value.startswith("-"):
+        if word.value.rpartition("/")[2] in _SERVERS and not following.value.startswith("-"):
             return following
-    return arguments.last_value(words, ("--model", "--model-path"))
+    return arguments.last_value(words, ("--model", "--model-path", "--hf-repo", "-hf"))
 
 
 def _draft(words: Words) -> Traced[str] | None:

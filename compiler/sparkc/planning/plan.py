@@ -148,7 +148,7 @@ def _master_port(inputs: Inputs) -> Traced[int]:
     given = inputs.overrides.master_port
     if given is not None:
         return Traced(given, from_flag(f"--master-port {given}")).over(inputs.inventory.master_port)
-    return inputs.inventory.master_port or Traced(_MASTER_PORT, from_default("master port", "vLLM's own default"))
+    return inputs.inventory.master_port or Traced(_MASTER_PORT, from_default("master port", "the default of vLLM and spark-vllm-docker"))
 
 
 def _engine(recipe: Recipe, overrides: Overrides, report: Report) -> Engine | None:

@@ -17,6 +17,7 @@ from sparkc.recipe.native_checks import NODE_PLACEHOLDERS, PLACEHOLDERS
 from sparkc.recipe.native_writer_chars import is_visible
 from sparkc.recipe.native_writer_model import Start, with_model
 from sparkc.recipe.native_writer_words import NativeWords, same
+from sparkc.recipe.splitting import split_pieces
 from sparkc.recipe.word_checks import visible
 from sparkc.record import dataclass, replace
 from sparkc.traced import Origin, Traced
@@ -56,7 +57,7 @@ class _Form:
     def build(self) -> NativeForm | None:
         recipe = self.recipe
         rename = self._renamed()
-        if not self._parameters_known():
+        if not self._parameters_usable():
             return None
         parts = _part_groups(recipe)
         words = NativeWords(recipe.defaults, parts, rename, self._remark, shell=isinstance(recipe.command, Script))
@@ -113,21 +114,25 @@ class _Form:
             self._remark(value.origin.span, f"{new} was {name}, which cannot name a parameter here")
         return renamed
 
-    def _parameters_known(self) -> bool:
+    def _parameters_usable(self) -> bool:
+        """Report parameters without a value, and values that cannot be split."""
         known = {*self.recipe.defaults, *(() if self.foreign else PLACEHOLDERS)}
-        missing = {
-            part.name: part
-            for parts in _part_groups(self.recipe)
-            for part in parts
-            if isinstance(part, Param) and part.name not in known
-        }
-        for name, param in missing.items():
+        params = [part for parts in _part_groups(self.recipe) for part in parts if isinstance(part, Param)]
+        for name, param in {param.name: param for param in params if param.name not in known}.items():
             self._refuse(
                 f"{{{name}}} has no value: a native recipe needs a default for every parameter",
                 param.span,
                 f"add {name}: under defaults, then convert again",
             )
-        return not missing
+        for param in params:
+            value = self.recipe.defaults.get(param.name)
+            if value is not None and param.context == "words" and split_pieces(value.value) is None:
+                self._refuse(
+                    f"the value of {{{param.name}}} opens a quote that it does not close",
+                    value.origin.span,
+                    "close the quote in the value",
+                )
+        return not self.report.failed
 
     def _command(self, words: NativeWords) -> tuple[Word, ...] | None:
         command = self.recipe.command
@@ -135,7 +140,7 @@ class _Form:
             return self._without_backend([native for word in command.words for native in words.words(word)])
         shell = _shell(command.shebang)
         text = "".join(part.text for part in command.before if isinstance(part, Text))
-        if command.engine:
+        if command.engine or self.recipe.engine.value != "plain":
             why = "rank flags go into the engine's command in it, and native arguments pass no shell"
         elif shell is None:
             why = f"it runs under {command.shebang!r}"
