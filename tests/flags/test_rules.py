@@ -127,3 +127,10 @@ def test_native_clusters_need_a_version_that_has_them():
 )
 def test_sglang(command, nnodes, finding):
     assert said(f"--model-path m {command}", "sglang", "0.5.23", nnodes=nnodes) == finding
+
+
+@pytest.mark.parametrize("version", ["0.5.5", "0.5.11", "0.5.15", "0.5.23"])
+@pytest.mark.parametrize("name", ["--tp-size", "--tensor-parallel-size"])
+def test_either_name_of_a_size_counts_in_every_version(name, version):
+    assert said(f"--model-path m {name} 2", "sglang", version, nnodes=2) == []
+    assert said(f"--model-path m {name} 3", "sglang", version, nnodes=2) == ["error SPK819"]

@@ -177,10 +177,6 @@ def test_what_is_no_name_of_a_variable(key, code):
     assert code in compile_text(native(), env=((key, "x"),)).codes
 
 
-def test_a_nul_is_refused_in_a_value():
-    assert "SPK331" in compile_text(native(), env=(("A", "x\0y"),)).codes
-
-
 def test_values_stay_as_typed():
     value = """ $HOME "q" 'q' #x \\ é 😀\n2 """
     assert compile_text(native(), env=(("A", value),)).env()["A"] == value

@@ -61,13 +61,6 @@ def test_all_models_are_listed():
     assert [model.value for model in compile_text(parent).plan.models] == ["org/parent"]
 
 
-def test_a_nul_in_an_argument_is_refused():
-    for recipe in (native('args: ["a\\0b"]'), native('command: ["a\\0b"]', engine="plain")):
-        compiled = compile_text(recipe)
-        assert compiled.plan is None
-        assert "SPK307" in compiled.codes
-
-
 def test_problems_of_all_kinds_come_in_one_run(snapshot):
     recipe = native("parallel: {tensor: 2}", "mounts: [{source: /x, target: /x}]", "env: {NCCL_IB_HCA: mlx5_0}")
     compiled = compile_text(

@@ -95,7 +95,6 @@ def test_faults_are_located(text, code, line, mention):
     assert mention in found.message
 
 
-
 def test_an_unknown_key_is_a_warning():
     recipe, report = read(MINIMAL + "require_nodes = 2\n")
     assert recipe is not None

@@ -57,7 +57,9 @@ def planned(recipe, **overrides):
     plan = make_plan(Inputs(recipe, example_inventory(), Overrides(**overrides), mods), report)
     if plan is None:
         return sorted(found.code for found in report.diagnostics if found.severity.value == "error")
-    return [facts(rank) for rank in plan.ranks], plan.engine, [mod.name for mod in plan.mods], plan.earlyoom is not None
+    watchdog = None if plan.earlyoom is None else plan.earlyoom.value
+    models = [model.value for model in plan.models]
+    return [facts(rank) for rank in plan.ranks], plan.engine, [mod.name for mod in plan.mods], watchdog, models
 
 
 def facts(rank):
@@ -201,7 +203,7 @@ CASES = {
         f"{VLLM} {{b}}", "defaults: {port: 1, tensor_parallel: 2, b: --distributed-executor-backend mp}"
     ),
     "other identity": v1(VLLM, DEFAULTS, "model: org/parent"),
-    "no identity": v1("vllm serve /models/x --port {port}", DEFAULTS, "model: a b"),
+    "path": v1("vllm serve /models/x --port {port}", DEFAULTS, "model: org/model"),
     "revision": v1(VLLM, DEFAULTS, "model_revision: abc"),
     "revision as flag": v1(f"{VLLM} --revision abc", DEFAULTS, "model_revision: abc"),
     "model as parameter": v1("vllm serve {m} --port {port}", "defaults: {m: org/model, port: 1}"),

@@ -76,8 +76,9 @@ class CommandLine:
         return bool(self.words) and self.words[0].value.startswith("-")
 
     def last(self, name: str) -> Use | None:
-        """Return the use that counts of the option with the primary name ``name``."""
-        return next((use for use in reversed(self.uses) if use.option.name == name and not use.keys), None)
+        """Return the use that counts of an option, by any of its names: versions differ in which is the primary one."""
+        primary = self._dump.spellings.get(name, name)
+        return next((use for use in reversed(self.uses) if use.option.name == primary and not use.keys), None)
 
     def value(self, name: str) -> Traced[str] | None:
         """Return an option's value that counts."""

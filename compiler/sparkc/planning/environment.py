@@ -105,10 +105,6 @@ def check_names(layers: Sequence[Layer], report: Report) -> None:
                     traced.origin.span,
                     hint="letters, digits and _, not starting with a digit",
                 )
-            if traced.value is not None and "\0" in traced.value:
-                report.error(
-                    "SPK331", f"{key} holds a NUL, which no environment can", traced.origin.span, hint="remove it"
-                )
 
 
 def check_wiring(

@@ -112,8 +112,6 @@ def _source(source: Traced[str], node: Node, report: Report) -> Traced[str] | No
     problem = None
     if not path:
         problem = "a mount needs a source"
-    elif "\0" in path:
-        problem = "a path cannot hold a NUL"
     elif path.startswith("~"):
         problem = f"{path!r}: the home of another user is not known"
     elif not path.startswith("/"):
@@ -143,7 +141,7 @@ def _normal(path: str) -> str:
 
 def _target(target: Traced[str], report: Report) -> Traced[str] | None:
     path = target.value
-    if not path.startswith("/") or ".." in path.split("/") or "\0" in path:
+    if not path.startswith("/") or ".." in path.split("/"):
         report.error(
             "SPK343",
             f"mount target {path!r}{_from_flag(target)} is not an absolute path",

@@ -21,7 +21,7 @@ from sparkc.planning.doubled_flags import check_doubled
 from sparkc.planning.earlyoom import earlyoom
 from sparkc.planning.group import Group, Inputs
 from sparkc.planning.identity import identity
-from sparkc.planning.model import Exec, Plan, RankPlan
+from sparkc.planning.model import Plan, RankPlan
 from sparkc.planning.overrides import Overrides
 from sparkc.planning.parameters import ON_NODES, parameters, rank_parameters, report_missing, used_parameters
 from sparkc.planning.ranks import plan_ranks
@@ -148,7 +148,9 @@ def _master_port(inputs: Inputs) -> Traced[int]:
     given = inputs.overrides.master_port
     if given is not None:
         return Traced(given, from_flag(f"--master-port {given}")).over(inputs.inventory.master_port)
-    return inputs.inventory.master_port or Traced(_MASTER_PORT, from_default("master port", "the default of vLLM and spark-vllm-docker"))
+    return inputs.inventory.master_port or Traced(
+        _MASTER_PORT, from_default("master port", "the default of vLLM and others")
+    )
 
 
 def _engine(recipe: Recipe, overrides: Overrides, report: Report) -> Engine | None:
@@ -186,13 +188,7 @@ def _check_command(group: Group, words: Words, report: Report) -> None:
 
 
 def _check_head(head: RankPlan, report: Report) -> None:
-    """Report what no process can receive, and listeners of rank 0 that would take each other's port."""
-    process = head.process
-    for word in process.argv if isinstance(process, Exec) else (*process.entrypoint, process.text):
-        if "\0" in word.value:
-            report.error(
-                "SPK307", "an argument holds a NUL, which no process can receive", word.origin.span, hint="remove it"
-            )
+    """Report listeners of rank 0 that would take each other's port."""
     taken: dict[int, str] = {}
     for port in head.ports:
         other = taken.setdefault(port.number, port.name)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sparkc.diagnostics.model import Report
 from sparkc.patterns import pattern
-from sparkc.reading.node import Document
+from sparkc.reading.node import Document, Mapping, Node, Scalar
 from sparkc.reading.source import Source, Span
+
+# How YAML and TOML write a NUL: control characters as such were refused before.
+_NUL_ESCAPES = ("\\0", "\\x00", "\\u0000", "\\U00000000")
 
 # The largest recipe seen in the field has 30 kB; a file past this is a model or a log by mistake.
 MAX_BYTES = 4 * 1024 * 1024
@@ -76,7 +81,31 @@ def read_document(name: str, data: bytes, report: Report) -> Document | None:
     if name.lower().endswith(".toml"):
         from sparkc.reading.toml_reader import read_toml  # a compile reads TOML files only now and then
 
-        return read_toml(source, report)
-    from sparkc.reading.yaml_reader import read_yaml  # launch scripts and .env files need only decode()
+        document = read_toml(source, report)
+    else:
+        from sparkc.reading.yaml_reader import read_yaml  # launch scripts and .env files need only decode()
 
-    return read_yaml(source, report)
+        document = read_yaml(source, report)
+    if document is not None and any(escape in source.text for escape in _NUL_ESCAPES):
+        holding = [scalar for scalar in _scalars(document.root) if "\0" in scalar.text]
+        for scalar in holding:
+            report.error(
+                "SPK003",
+                "an escape stands for NUL, which no argument, variable or path can hold",
+                scalar.span,
+                hint="remove it",
+            )
+        return None if holding else document
+    return document
+
+
+def _scalars(node: Node) -> Iterator[Scalar]:
+    if isinstance(node, Scalar):
+        yield node
+    elif isinstance(node, Mapping):
+        for entry in node.entries:
+            yield entry.key
+            yield from _scalars(entry.value)
+    else:
+        for item in node.items:
+            yield from _scalars(item)

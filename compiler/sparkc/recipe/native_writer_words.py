@@ -128,15 +128,14 @@ def same(parts: Sequence[Part]) -> bool:
 
 
 def _kept(values: Mapping[str, Traced[str]], words: Iterable[Sequence[Part]], shell: bool) -> Iterator[tuple[str, str]]:
-    """Yield the parameters that stay, each with the value that most of its places take as it is."""
+    """Yield the parameters that stay, each with the value that its first place takes as it is."""
     found: dict[str, list[str | None]] = defaultdict(list)
     for parts in words:
         for part in parts:
             if isinstance(part, Param) and part.name in values:
                 found[part.name].append(_value(part, values, shell))
     for name, wanted in found.items():
-        raw = values[name].value
-        value = raw if raw in wanted else next((value for value in wanted if value is not None), None)
+        value = next((value for value in wanted if value is not None), None)
         if value is not None:
             yield name, value
 
