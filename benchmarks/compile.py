@@ -26,6 +26,17 @@ ROOT = Path(__file__).resolve().parents[1]
 RECIPE = "minimax-m2.5-ray-4x"
 RANKS = 4
 COLD = f"sparkc compile, {RANKS} ranks, nothing there yet"
+UNCHECKED = "the same without the check of the engine's flags"
+
+# Runs the command line with a flag check that does nothing, so that neither its modules nor its data are read.
+WITHOUT_CHECK = """
+import sys, types
+nothing = types.ModuleType("sparkc.flags.check")
+nothing.check_command = lambda *args, **options: None
+sys.modules[nothing.__name__] = nothing
+from sparkc.cli.main import main
+main()
+"""
 
 # Variables of the caller, such as PYTHONDONTWRITEBYTECODE, must not decide what is measured.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
@@ -73,6 +84,12 @@ def rows(scratch: Path) -> Iterator[Row]:
         prepare=lambda: shutil.rmtree(scratch / "out", ignore_errors=True),
         directory=project,
         limit=12,
+    )
+    yield Row(
+        UNCHECKED,
+        [sys.executable, "-c", WITHOUT_CHECK, *compile_one[1:]],
+        prepare=lambda: shutil.rmtree(scratch / "out", ignore_errors=True),
+        directory=project,
     )
     yield Row(f"sparkc compile, {RANKS} ranks, nothing to change", compile_one, directory=project)
     bundles = len(list(ROOT.glob("out/*/bundle.json")))
@@ -183,7 +200,7 @@ def main() -> int:
 def report(measured: list[Row], inner: dict[str, float], rounds: int) -> bool:
     """Print the table; return whether a ratio is over its limit."""
     base = median(measured[0].cpu)
-    cold = next(median(row.cpu) for row in measured if row.title == COLD)
+    cold, unchecked = (median(row.cpu) for title in (COLD, UNCHECKED) for row in measured if row.title == title)
     lines = [
         (
             row.title,
@@ -196,7 +213,9 @@ def report(measured: list[Row], inner: dict[str, float], rounds: int) -> bool:
         for row in measured
     ]
     share = 100 * inner["one-more"] / cold
+    check = 100 * (cold - unchecked) / unchecked
     lines += [
+        ("what the check adds to a cold compile", f"{cold - unchecked:.1f}", "", f"{check:.1f}%", "15%", check > 15),
         ("one more recipe in memory, of that", f"{inner['one-more']:.1f}", "", f"{share:.1f}%", "5%", share > 5),
         ("pure stages, 512 ranks to 256", "", "", f"{inner['growth']:.2f}x", "2.2x", inner["growth"] > 2.2),
     ]

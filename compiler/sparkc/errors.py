@@ -35,6 +35,11 @@ class SparkcError(Exception):
 
     def __str__(self) -> str:
         """Return the whole report, one fact per line, fit for a terminal or an issue."""
+        return self.facts + (f"\n  help: {self.hint}" if self.hint else "")
+
+    @property
+    def facts(self) -> str:
+        """The report without the hint."""
         lines = [f"{self.host}: {self.message}" if self.host else self.message]
         if self.command is not None:
             lines.append(f"  command: {self.command}")
@@ -43,6 +48,4 @@ class SparkcError(Exception):
         if self.output and self.output.strip():
             lines.append("  output:")
             lines.extend(f"    {line}" for line in self.output.strip().splitlines())
-        if self.hint:
-            lines.append(f"  help: {self.hint}")
         return "\n".join(lines)

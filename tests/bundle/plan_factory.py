@@ -6,7 +6,20 @@ from dataclasses import replace
 
 from sparkc.diagnostics import Report
 from sparkc.inventory.model import Inventory, Node
-from sparkc.planning.model import Container, Exec, Mod, ModFile, Mount, Plan, Port, Probe, RankPlan, Shell, Step
+from sparkc.planning.model import (
+    Container,
+    Endpoint,
+    Exec,
+    Mod,
+    ModFile,
+    Mount,
+    Plan,
+    Port,
+    Probe,
+    RankPlan,
+    Shell,
+    Step,
+)
 from sparkc.reading.source import Source, Span
 from sparkc.recipe.model import Argv, Deviation, Recipe
 from sparkc.traced import Traced, from_default, from_file, from_flag, from_rule
@@ -135,7 +148,7 @@ def plan(*ranks, recipe_changes=None, **changes):
         revision=(recipe_changes or {}).get("revision"),
         parameters={},
         api_port=recipe_value(8000, "port"),
-        client_url="http://spark-1.lan:8000/v1",
+        endpoints=(Endpoint("spark-1", "http://spark-1.lan:8000", local=False),),
         ready_timeout=1800,
         diagnostics=(),
     )

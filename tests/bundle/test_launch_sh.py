@@ -1,6 +1,7 @@
 """launch.sh, run for real by sh with stub programs: mods, secrets, the watchdog and the engine's own steps."""
 
-from plan_factory import default, mod, plan, rank, recipe_value
+import pytest
+from plan_factory import default, flag, mod, plan, rank, recipe_value
 
 from sparkc.planning.model import Step
 
@@ -68,11 +69,19 @@ def test_the_watchdog_starts_beside_the_engine(launch, tmp_path):
     assert (done.returncode, done.stdout) == (0, b"-M\n524288,102400\n-r\n60\n")
 
 
-def test_without_its_binary_the_watchdog_stops_the_rank_and_names_the_remedies(launch):
-    done = launch(plan(rank(argv=ENGINE), earlyoom=default(("-M", "1"))))
+@pytest.mark.parametrize(
+    ("asked", "remedy"),
+    [
+        (recipe_value(("-M", "1"), "earlyoom"), "remove earlyoom from the recipe"),
+        (flag(("-M", "1"), "--earlyoom"), "compile without --earlyoom"),
+        (flag(("-M", "1"), "--earlyoom-args -M 1"), "compile without --earlyoom-args"),
+    ],
+)
+def test_without_its_binary_the_watchdog_stops_the_rank_and_names_the_remedies(launch, asked, remedy):
+    done = launch(plan(rank(argv=ENGINE), earlyoom=asked))
     assert (done.returncode, done.argv) == (127, None)
-    assert "use-official-vllm" in done.stderr
-    assert "--earlyoom" in done.stderr
+    assert "the mod use-official-vllm of https://github.com/eugr/spark-vllm-docker" in done.stderr
+    assert done.stderr.endswith(f", or {remedy}\n")
 
 
 def test_a_step_runs_once_and_its_failure_stops_the_rank(launch):

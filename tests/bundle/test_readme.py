@@ -16,10 +16,12 @@ from plan_factory import (
     plans,
     rank,
     recipe_value,
+    rule,
 )
 
 from sparkc.bundle.render import render
-from sparkc.planning.model import Exec, Mount
+from sparkc.diagnostics import Report
+from sparkc.planning.model import Endpoint, Exec, Mount
 from sparkc.reading.source import Source, Span
 from sparkc.traced import Traced, from_file
 
@@ -97,29 +99,116 @@ def test_unpinned_image_and_model_are_loud_and_pinned_ones_are_not():
     assert f"revision `{'0' * 40}`" in text
 
 
-def test_one_mkdir_line_for_each_distinct_home():
+def test_what_is_done_first_is_told_once_for_nodes_that_need_the_same():
     def mounted(number, home):
         mounts = (Mount(inventory_value(f"{home}/cache dir"), default("/c"), False, True), rank().mounts[1])
         return rank(number, world=3, mounts=mounts)
 
     text = readme(plan(mounted(0, "/home/a"), mounted(1, "/home/a"), mounted(2, "/srv/b")))
-    assert re.findall(r"On (.*):\n\n```sh\n(mkdir .*)\n```", text) == [
-        ("spark-1, spark-2", "mkdir -p '/home/a/cache dir'"),
-        ("spark-3", "mkdir -p '/srv/b/cache dir'"),
+    assert re.findall(r"On (.*):\n\n```sh\n(mkdir .*)\n(.*)\n```", text) == [
+        ("spark-1, spark-2", "mkdir -p '/home/a/cache dir'", "docker pull registry.example/vllm:1.0"),
+        ("spark-3", "mkdir -p '/srv/b/cache dir'", "docker pull registry.example/vllm:1.0"),
     ]
     assert "Must be there already on spark-1, spark-2: `/srv/templates`." in text
 
 
 def test_by_hand_workers_go_first_and_ports_of_ssh_are_kept():
     head = rank(0, world=2, node=node(1, ssh=inventory_value("root@head.lan:2222")))
-    worker = rank(1, world=2, node=node(2, ssh=inventory_value("fe80::2")))
+    worker = rank(1, world=2, node=node(2, ssh=inventory_value("fd00::2")))
     commands = readme(plan(head, worker)).split("```sh\n")[-1].split("```")[0].splitlines()
     assert commands == [
-        "rsync -a rank-1-spark-2 spark@fe80::2:demo/",
-        "rsync -a -e 'ssh -p 2222' rank-0-spark-1 root@head.lan:demo/",
-        "ssh spark@fe80::2 'cd demo/rank-1-spark-2 && docker compose up -d'",
+        "rsync -a --delete rank-1-spark-2 'spark@[fd00::2]:demo/'",
+        "rsync -a --delete -e 'ssh -p 2222' rank-0-spark-1 root@head.lan:demo/",
+        "ssh spark@fd00::2 'cd demo/rank-1-spark-2 && docker compose up -d'",
         "ssh -p 2222 root@head.lan 'cd demo/rank-0-spark-1 && docker compose up -d'",
     ]
+
+
+def test_by_hand_an_ipv6_address_has_brackets_for_rsync_only():
+    made = plan(rank(node=node(ssh=inventory_value("joe@[fd00::5]:2222"))))
+    commands = readme(made).split("```sh\n")[-1].split("```")[0].splitlines()
+    assert commands == [
+        "rsync -a --delete -e 'ssh -p 2222' rank-0-spark-1 'joe@[fd00::5]:demo/'",
+        "ssh -p 2222 joe@fd00::5 'cd demo/rank-0-spark-1 && docker compose up -d'",
+    ]
+
+
+def first_steps(*ranks, **changes):
+    return re.findall(r"On [^\n]*:\n\n```sh\n(.*?)```", readme(plan(*ranks, **changes)), re.DOTALL)[0].splitlines()[1:]
+
+
+def test_models_are_downloaded_into_the_cache_that_is_mounted():
+    pinned = {"revision": recipe_value("0" * 40)}
+    drafts = (recipe_value("org/model-a"), recipe_value("org/draft"), recipe_value("/models/local"))
+    assert first_steps(recipe_changes=pinned, models=drafts) == [
+        "docker pull registry.example/vllm:1.0",
+        f"hf download org/model-a --revision {'0' * 40}",
+        "hf download org/draft",
+    ]
+    elsewhere = Mount(inventory_value("/mnt/hf cache"), default("/root/.cache/huggingface"), False, True)
+    assert first_steps(rank(mounts=(elsewhere,)))[1:] == ["HF_HOME='/mnt/hf cache' hf download org/model-a"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"engine": "llama-cpp"},
+        {"ranks": (rank(mounts=()),)},
+        {"recipe_changes": {"parent_model": recipe_value("org/parent"), "model": recipe_value("/models/m")}},
+    ],
+)
+def test_no_download_is_told_that_the_rank_would_not_read(changes):
+    changes = dict(changes)
+    assert "hf download" not in readme(plan(*changes.pop("ranks", ()), **changes))
+
+
+def test_an_image_without_a_registry_is_not_pulled():
+    text = readme(plan(rank(container=replace(rank().container, image=recipe_value("vllm-node")))))
+    assert "docker pull" not in text
+    assert "Nothing says which registry has `vllm-node`: build or load it on each node." in text
+
+
+def test_every_api_has_its_url_and_one_on_loopback_its_node():
+    near = (Endpoint("spark-1", "http://a:8000", local=False), Endpoint("spark-2", "http://127.0.0.1:8000", local=True))
+    text = readme(plan(endpoints=near))
+    assert "- Clients use: `http://a:8000`\n" in text
+    assert "- Clients use: `http://127.0.0.1:8000`, **on spark-2 only**\n" in text
+    assert "Clients use" not in readme(plan(endpoints=()))
+
+
+def test_links_are_whole_urls():
+    links = {"status": "/v1/status", "dashboard": "https://example.org/d"}
+    text = readme(plan(recipe_changes={"links": links}))
+    assert "- status: `http://spark-1.lan:8000/v1/status`\n- dashboard: `https://example.org/d`\n" in text
+
+
+def test_a_reason_that_rows_share_is_told_once_below_their_table():
+    environment = {
+        "A": rule("1", "rule a", "they share it"),
+        "B": rule("2", "rule b", "they share it").over(default("3", "its own")),
+        "C": rule("4", "rule c", "nobody else has it"),
+    }
+    section = readme(plan(rank(environment=environment))).split("## Environment")[1].split("## Container")[0]
+    assert "| `A` | `1` | rule a, note 1 |" in section
+    assert "| `B` | `2` | rule b, note 1, instead of 3 from built-in value (its own) |" in section
+    assert "| `C` | `4` | rule c (nobody else has it) |" in section
+    assert section.endswith("Notes:\n\n1. they share it\n\n")
+
+
+def test_one_node_has_no_fabric_and_no_other_ranks():
+    alone, pair = readme(plan()), readme(plan(rank(0, world=2), rank(1, world=2)))
+    assert "## Ports\n\n| Port |" in alone
+    assert "Stop it with `docker compose down` in the same folder.\n" in alone
+    for told in ("## Fabric and ports", "HCAs |", "leaves the others waiting"):
+        assert told in pair
+        assert told not in alone
+
+
+def test_what_a_hint_has_in_backticks_is_code():
+    report = Report()
+    report.note("SPK399", "no `x|y` *here*", hint="run `sparkc init`, then ``` or `")
+    text = readme(plan(diagnostics=report.diagnostics))
+    assert "SPK399: no `x\\|y` \\*here\\*. run `sparkc init`, then \\`\\`\\` or \\`\n" in text
 
 
 def test_findings_of_the_compile_are_listed_with_their_hint():

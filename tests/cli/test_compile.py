@@ -108,8 +108,11 @@ def test_a_bundle_of_a_recipe_from_outside_is_recorded_by_name_and_hash(project,
     outside = tmp_path_factory.mktemp("elsewhere") / "mine.yaml"
     outside.write_text((project.root / "recipes/tiny.yaml").read_text().replace("name: tiny", "name: mine"))
 
-    assert project.run("compile", str(outside)).code == 0
+    first = project.run("compile", str(outside))
 
+    assert first.code == 0
+    assert "warning[SPK707]: mine.yaml lies outside the project" in first.err
+    assert f"help: cp {outside} recipes/, then compile it from there with --force" in first.err
     recipe = json.loads(project.files()["mine/bundle.json"])["recipe"]
     assert recipe["name"] == "mine.yaml"
     assert len(recipe["sha256"]) == 64
@@ -147,6 +150,32 @@ def test_problems_of_recipe_and_inventory_come_in_one_run(project):
 
     assert "unknown key 'topologyy'" in outcome.err
     assert "unknown key 'imagee'" in outcome.err
+
+
+def test_a_missing_mod_hides_no_other_problem(project):
+    recipe = project.root / "recipes/tiny.yaml"
+    recipe.write_text(recipe.read_text().replace("tensor: 2", "tensor: 4") + "mods: [gone, gone]\n")
+
+    outcome = project.run("compile", "tiny", "--format", "json")
+
+    codes = [diagnostic["code"] for diagnostic in json.loads(outcome.out)["diagnostics"]]
+    assert (outcome.code, codes) == (1, ["SPK512", "SPK512", "SPK384"])
+    assert not (project.root / "out").exists()
+
+
+def test_a_missing_mod_alone_fails_and_writes_nothing(project):
+    outcome = project.run("compile", "tiny", "--mod", "gone")
+
+    assert (outcome.code, "error[SPK512]" in outcome.err) == (1, True)
+    assert not (project.root / "out").exists()
+
+
+def test_a_recipe_of_the_catalogue_is_shown_by_its_name(empty):
+    outcome = empty.run("compile", "minimax-m2.5-awq", "--nodes", "1")
+
+    assert outcome.code == 1
+    assert "\nsparkc:minimax-m2.5-awq.yaml:" in outcome.err
+    assert "/minimax-m2.5-awq.yaml" not in outcome.err
 
 
 def test_a_chosen_inventory_names_the_bundle_after_it(project):

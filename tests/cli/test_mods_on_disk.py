@@ -191,7 +191,7 @@ def test_a_missing_mod_without_near_names(tmp_path, reference):
 def test_a_missing_mod_is_reported_with_near_names(tmp_path):
     make_mod(tmp_path / "mods" / "zigzag-0.5")
     mods, report = load(tmp_path, "zigzag-05")
-    assert mods == ()
+    assert [mod.name for mod in mods] == ["zigzag-05"]
     assert [(d.code, d.message, d.hint) for d in report.diagnostics] == [
         (
             "SPK512",
@@ -199,6 +199,26 @@ def test_a_missing_mod_is_reported_with_near_names(tmp_path):
             "did you mean 'zigzag-0.5'? put its folder, or its zip, into the project's mods/",
         )
     ]
+
+
+@pytest.mark.parametrize("folder", ["recipes", "recipes/4x-spark"])
+@pytest.mark.parametrize("shelf", [True, False])
+def test_a_mod_of_the_recipes_own_repository_is_a_command_away(tmp_path, monkeypatch, folder, shelf):
+    project = tmp_path / "my project"
+    (project / "mods" if shelf else project).mkdir(parents=True)
+    make_mod(tmp_path / "svd/mods/fix")
+    monkeypatch.chdir(tmp_path)
+    _, report = load(project, "mods/fix", recipe_folder=Path("svd") / folder, foreign=True)
+    make = "" if shelf else "mkdir -p 'my project/mods' && "
+    assert [(d.code, d.hint) for d in report.diagnostics] == [
+        ("SPK512", f"{make}cp -r svd/mods/fix 'my project/mods/'"),
+    ]
+
+
+def test_what_is_missing_is_not_said_to_be_twice(tmp_path):
+    make_mod(tmp_path / "mods" / "use-official-vllm")
+    _, report = load(tmp_path, "gone", "gone/", "drop-caches", "use-official-vllm")
+    assert [d.code for d in report.diagnostics] == ["SPK511", "SPK512", "SPK512"]
 
 
 def test_a_users_mod_that_replaces_ours_is_noted(tmp_path):

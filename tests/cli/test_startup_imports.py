@@ -90,6 +90,8 @@ def test_a_clean_compile_imports_what_it_uses(imported):
         "sparkc.bundle.template_code",
         "sparkc.bundle.verify",
         "sparkc.cli.crash",
+        "sparkc.cli.hub",
+        "sparkc.cli.known_models",
         "sparkc.cli.mods_on_disk",
         "sparkc.diagnostics.github",
         "sparkc.diagnostics.json_format",
@@ -104,3 +106,11 @@ def test_a_clean_compile_imports_what_it_uses(imported):
         "sparkc._prepared.validate_mod",
     }
     assert "sparkc.recipe.native" in ours
+    assert not {name for name in ours if name.startswith("sparkc.fit")}
+
+
+def test_facts_of_another_model_load_no_formulas(imported, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/org--other.yaml").write_text("sparkc_model: 1\nconfig: {}\n")
+
+    assert not {name for name in imported("compile", "demo.yaml") if name.startswith("sparkc.fit")}

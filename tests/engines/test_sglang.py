@@ -117,11 +117,13 @@ def test_overrides_use_the_spelling_of_sglang():
     )
 
 
-def test_an_api_on_loopback_is_a_warning_unless_it_is_meant():
+def test_an_api_on_loopback_is_a_warning():
     compiled = compile_text(native(engine="sglang"))
     (warning,) = compiled.report.diagnostics
     assert (warning.code, warning.span.line, "--host" in compiled.argv()) == ("SPK315", 3, False)
-    assert compile_text(native("host: 127.0.0.1", engine="sglang")).codes == []
+    assert compiled.plan.endpoints[0].local
+    assert compile_text(native("host: 127.0.0.1", engine="sglang")).codes == ["SPK315"]
+    assert compile_text(native("host: 0.0.0.0", engine="sglang")).codes == []
 
 
 def test_only_one_name():
@@ -173,3 +175,46 @@ def test_a_good_group_passes(inventory):
 def test_a_script_gets_the_rank_flags_at_its_engine_command():
     compiled = compile_text(sparkrun("sglang", "sleep 1\nsglang serve --model-path org/m --host h --tp 2 | tee log"))
     assert compiled.ranks[1].process.text.value.rstrip().endswith("--node-rank \\\n    1 | tee log")
+
+
+SM121 = f"""\
+engine = "sglang"
+docker_image = "lmsysorg/sglang:v0.5.9@sha256:{"0" * 64}"
+model = "/cache/models--org--m/snapshots/{REVISION}"
+parent_model = "org/m"
+port = 30001
+required_nodes = 2
+tensor_parallel_size = 2
+pipeline_parallel_size = 1
+args = ["--host 0.0.0.0", "--mem-fraction-static 0.8", '''--json-model-override-args '{{"a": 1}}'''']
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "program"),
+    [
+        ("", "python3 -m sglang.launch_server"),
+        ('entrypoint = ["python3", "-m", "sglang.launch_server"]\n', "python3 -m sglang.launch_server"),
+        ('entrypoint = ["sglang", "serve"]\n', "sglang serve"),
+        ('entrypoint = ["numactl", "-N", "0"]\n', "numactl -N 0 python3 -m sglang.launch_server"),
+    ],
+)
+def test_a_recipe_of_sm121_gets_sglangs_flags(more, program):
+    compiled = compile_text(SM121 + more, name="two.toml")
+
+    assert compiled.codes == []
+    for rank in range(2):
+        assert compiled.argv(rank) == [
+            *program.split(),
+            *f"--model-path /cache/models--org--m/snapshots/{REVISION} --port 30001 --tp-size 2 --pp-size 1".split(),
+            *("--host", "0.0.0.0", "--mem-fraction-static", "0.8", "--json-model-override-args"),
+            '{"a": 1}',
+            *f"--dist-init-addr 10.0.0.1:29501 --nnodes 2 --node-rank {rank}".split(),
+        ]
+
+
+def test_a_backend_of_vllm_in_a_recipe_of_sm121_is_left_out():
+    compiled = compile_text(f'{SM121}distributed_backend = "mp"\n', name="two.toml")
+
+    assert compiled.codes == ["SPK129"]
+    assert not any("backend" in word for word in compiled.argv())

@@ -58,6 +58,7 @@ def test_before_a_hybrid_balancer_every_rank_serves(flags, added):
         assert found.argv(rank) == words(f"{START} {flags} --port 9000{added} --data-parallel-start-rank {rank} {RPC}")
     head, worker = found.ranks
     assert [(port.name, port.number) for port in worker.ports] == [("api", 9000)]
+    assert [endpoint.url for endpoint in found.plan.endpoints] == ["http://s1.lan:9000", "http://s2.lan:9000"]
     assert worker.probe.url == head.probe.url == "http://127.0.0.1:9000/health"
     assert worker.deep_probe == "/v1/completions"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkc.inventory.address import address_problem, canonical_address, canonical_ssh, split_ssh
+from sparkc.inventory.address import SshTarget, address_problem, canonical_address, canonical_ssh, split_ssh
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_any_text_is_judged(text):
     if address_problem(text) is None:
         ipaddress.ip_address(text)
     parts = split_ssh(text)
-    assert parts is None or not parts[1].startswith("-")
+    assert parts is None or not parts.host.startswith("-")
     canonical_ssh(text)
 
 
@@ -81,7 +81,7 @@ def test_any_text_is_judged(text):
     ],
 )
 def test_ssh_targets(text, parts):
-    assert split_ssh(text) == parts
+    assert split_ssh(text) == SshTarget(*parts)
 
 
 @pytest.mark.parametrize(

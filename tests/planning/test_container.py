@@ -171,7 +171,22 @@ def test_a_published_port_does_not_reach_loopback(host):
     compiled = compile_text(native(f"host: '{host}'"), publish=("9000:8000",))
     assert (compiled.plan is not None, compiled.codes) == (True, ["SPK355"])
     assert compiled.report.diagnostics[0].span.line == 7
-    assert compile_text(native(f"host: '{host}'")).codes == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1"])
+def test_an_api_on_loopback_is_for_its_own_node(host):
+    compiled = compile_text(native(f"host: '{host}'"))
+    (warning,) = compiled.report.diagnostics
+    assert (warning.code, warning.span.line) == ("SPK315", 7)
+    assert warning.message == f"vllm listens on {host}: only programs on its own node reach the API"
+    (endpoint,) = compiled.plan.endpoints
+    assert (endpoint.node, endpoint.url, endpoint.local) == ("s1", "http://127.0.0.1:8000", True)
+    assert compiled.plan.client_url is None
+
+
+def test_a_port_published_on_loopback_is_for_its_own_node():
+    (endpoint,) = compile_text(native("host: 0.0.0.0"), publish=("127.0.0.1:9100:8000",)).plan.endpoints
+    assert (endpoint.url, endpoint.local) == ("http://127.0.0.1:9100", True)
 
 
 def test_a_kept_entrypoint_runs_the_launch_script():

@@ -227,3 +227,27 @@ def test_a_record_holds_what_was_given_and_reads_back():
     assert Overrides.from_record(record) == given
     assert Overrides().record() == {}
     assert Overrides.from_record({}) == Overrides()
+
+
+def test_a_record_can_be_typed_again():
+    given = Overrides(
+        nodes="s1,s2",
+        tp=2,
+        gpu_mem="0.90",
+        set=(("ctx", "4=5"),),
+        env=(("A", "b c"), ("B", "")),
+        mods=("x",),
+        volumes=("/a:/b",),
+        ray=False,
+        earlyoom=True,
+        nccl_debug="INFO",
+        jobs=4,
+        arguments=("--load-format", "auto"),
+    )
+
+    assert given.options() == (
+        "--nodes", "s1,s2", "--tp", "2", "--gpu-mem", "0.90", "--set", "ctx=4=5", "--env", "A=b c", "--env", "B=",
+        "--mod", "x", "--volume", "/a:/b", "--no-ray", "--earlyoom", "--nccl-debug", "INFO", "-j", "4",
+        "--", "--load-format", "auto",
+    )  # fmt: skip
+    assert Overrides().options() == ()

@@ -73,7 +73,6 @@ def test_solo_forces_a_tensor_size_from_defaults_to_one_wherever_it_is_used(way)
     [
         (v1("vllm serve m -tp 2"), {"solo": True}, "needs 2 node(s) (tp=2 × pp=1 × dp=1); --solo gives one"),
         (TP2, {"nodes": "1"}, "recipe needs 2 node(s) (tp=2 × pp=1 × dp=1); only 1 given: s1"),
-        (TP2 + "solo_only: true\n", {}, "recipe needs 2 node(s) (tp=2 × pp=1 × dp=1); solo_only gives one"),
         (native("nodes: 2", "parallel: {tensor: 2}"), {"solo": True}, "; --solo gives one"),
         (native("parallel: {tensor: 8}"), {}, "needs 8 node(s) (tp=8 × pp=1 × dp=1); only 4 given: s1, s2, s3, s4"),
         (native("command: [run]", "nodes: 9", engine="plain"), {}, "recipe needs 9 node(s) (nodes: 9); only 4 given"),
@@ -146,6 +145,17 @@ def test_a_recipe_for_another_mode_is_refused_at_its_line(recipe, overrides, mod
     assert error.code == "SPK389"
     assert error.message.endswith(f"requires {mode} mode")
     assert "_only" in error.span.source.line(error.span.line)
+
+
+@pytest.mark.parametrize("given", [{}, {"nodes": "2"}, {"solo": True}])
+def test_a_solo_only_recipe_with_several_ranks_is_refused_once_by_both_keys(given):
+    (error,) = compile_text(TP2 + "solo_only: true\n", **given).report.diagnostics
+    assert (error.code, error.span.line) == ("SPK384", 7)
+    assert error.message == (
+        "recipe needs 2 node(s) (tp=2 × pp=1 × dp=1) for parallel.tensor, and solo_only allows one"
+    )
+    assert [place.span.line for place in error.related] == [8]
+    assert error.hint == "remove solo_only, or make the parallel sizes fit one node"
 
 
 def test_a_solo_only_recipe_takes_one_node_of_many():

@@ -40,7 +40,7 @@ VLLM = Start(("vllm", "serve"), ())
 
 # Everything that a file can hold, often what YAML, TOML or a placeholder would take for itself.
 TEXT = st.one_of(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
     st.text("{}$ab.:#-'\"\\ \n\t&*!|>%@`,[]?=~<", max_size=12),
     st.sampled_from(["", "~", "null", "true", "NO", "0123", "1e3", "---", "...", "<<", "=", "{node.name}", "${x}"]),
 )

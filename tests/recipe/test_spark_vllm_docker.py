@@ -180,6 +180,24 @@ launch:
 
 
 @pytest.mark.parametrize(
+    ("ray", "severity", "hint"),
+    [("false", Severity.NOTE, "remove it"), ("true", Severity.WARNING, "compile with --ray")],
+)
+def test_ray_is_no_matter_of_a_recipe(ray, severity, hint):
+    recipe, report = read(f"{MINIMAL}ray: {ray}\n")
+
+    assert recipe.engine.value == "vllm"
+    (found,) = report.diagnostics
+    assert (found.code, found.severity, found.span.line, found.hint) == ("SPK129", severity, 5, hint)
+
+
+def test_ray_is_true_or_false():
+    _, report = read(f"{MINIMAL}ray: maybe\n")
+
+    assert codes(report) == [("SPK024", Severity.ERROR, 5)]
+
+
+@pytest.mark.parametrize(
     ("launch", "expected"),
     [
         ("{earlyoom: false}", None),

@@ -37,6 +37,7 @@ _YAML |= {ord(char): escape for char, escape in _YAML_NAMED.items()}
 # NUL and lone surrogates: no file, argument or path can hold them.
 IMPOSSIBLE = pattern("[\x00\ud800-\udfff]")
 _IDENTIFIER = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_IN_BACKTICKS = pattern(r"(?<!`)`([^`]+)`(?!`)")
 _BARE_WORD = pattern(r"[A-Za-z0-9_@%+=:,./-]+")
 # What Compose takes as a duration (always with a unit: "900" is refused) and as a byte size ("1e9" is dropped
 # silently, so exponents never pass).
@@ -134,12 +135,31 @@ def word(text: str) -> Quoted:
     return Quoted("$'" + escaped.translate(octal) + "'")
 
 
+def command(line: str) -> Quoted:
+    """Return a shell command line whose words :func:`word` has quoted."""
+    if _possible(line).translate(_NOTHING) != line:
+        raise ValueError(f"{line!r} holds a word without quoting")
+    return Quoted(line)
+
+
 def md(text: str) -> Quoted:
     """Return ``text`` as Markdown prose on one line, also inside a table: it looks as it is typed."""
-    shown = _visible(" ".join(_possible(text).split()))
-    shown = re.sub(r"[\\`*<>|~&$]|\](?=[(\[:])", r"\\\g<0>", shown)
-    shown = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", shown)
-    # What would be a heading, a list item or a rule where a paragraph starts.
+    return _paragraph(_escaped(" ".join(_possible(text).split())))
+
+
+def prose(text: str) -> Quoted:
+    """Return ``text`` as :func:`md` does, with what stands between single backticks as code."""
+    parts = _IN_BACKTICKS.split(" ".join(_possible(text).split()))
+    return _paragraph("".join(code(part) if index % 2 else _escaped(part) for index, part in enumerate(parts)))
+
+
+def _escaped(line: str) -> str:
+    shown = re.sub(r"[\\`*<>|~&$]|\](?=[(\[:])", r"\\\g<0>", _visible(line))
+    return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", shown)
+
+
+def _paragraph(shown: str) -> Quoted:
+    """Escape what would be a heading, a list item or a rule where a paragraph starts."""
     return Quoted(re.sub(r"^(?:(?:#+|[+-])(?= |$)|[0-9]+(?=[.)](?: |$))|[=-]+$)", _entities, shown))
 
 
@@ -171,5 +191,5 @@ def _visible(text: str) -> str:
 # Ranks and rows repeat their values: with a cache a bundle renders in half the time. ``typed``: 1 is not True.
 FILTERS = {
     function.__name__: lru_cache(4096, typed=True)(function)
-    for function in (yq, sq, typed, identifier, envline, comment, word, md, code)
+    for function in (yq, sq, typed, identifier, envline, comment, word, command, md, prose, code)
 }

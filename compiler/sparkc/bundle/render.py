@@ -12,6 +12,7 @@ from sparkc.bundle.readme import readme_context
 from sparkc.bundle.templates import render_template
 from sparkc.planning.model import Mod, Plan, RankPlan, Shell
 from sparkc.record import dataclass
+from sparkc.traced import Traced
 
 # A fixed order for what everybody sets; other limits follow by name.
 _ULIMIT_ORDER = ("memlock", "nofile", "stack")
@@ -80,11 +81,19 @@ def _rank_files(plan: Plan, rank: RankPlan, mods: tuple[VendoredMod, ...]) -> li
         "mods": mods,
         "secrets": [secret.value for secret in plan.secrets],
         "earlyoom": plan.earlyoom.value if plan.earlyoom else None,
+        "without_earlyoom": _without(plan.earlyoom) if plan.earlyoom else None,
     }
     files.append(_file("launch.sh", "launch.sh.j2", shared | start, 0o755))
     for mod in mods:
         files += (BundleFile(f"mods/{mod.folder}/{file.path}", file.data, file.mode) for file in mod.files)
     return files
+
+
+def _without(earlyoom: Traced[tuple[str, ...]]) -> str:
+    """Return how to compile without the watchdog: the flag or the key that asked for it goes."""
+    if earlyoom.origin.kind == "flag":
+        return f"compile without {earlyoom.origin.text.split()[0]}"
+    return "remove earlyoom from the recipe"
 
 
 def _compose_file(plan: Plan, rank: RankPlan, *, digest: str) -> BundleFile:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from sparkc.cli import options
-from sparkc.cli.inputs import InventoryFile, is_env_file, load_inputs, load_inventory, read_bytes
+from sparkc.cli.inputs import InventoryFile, is_env_file, load_inputs, load_inventory, plan_of, read_bytes
 from sparkc.cli.output import Format, exit_code, print_diagnostics
-from sparkc.cli.project import RECIPE_SUFFIXES, Project, RecipeFile, find_project, find_recipe, is_text, recipe_files
+from sparkc.cli.project import RECIPE_SUFFIXES, Project, RecipeFile, find_project, find_recipe, is_text
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.inventory.load import read_inventory
 from sparkc.planning.overrides import Overrides
-from sparkc.planning.plan import make_plan
 from sparkc.reading.node import Document
 from sparkc.reading.read import read_document
 
@@ -25,7 +25,7 @@ from sparkc.reading.read import read_document
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @options.diagnostics_format
 def command(names: tuple[str, ...], format_: Format, *, strict: bool) -> int:
-    """Diagnose recipes and inventories. FILE is a file, a folder of them, or a recipe's name.
+    """Diagnose recipes, inventories and facts of models. FILE is a file, a folder of them, or a recipe's name.
 
     A recipe is planned for as many nodes of the built-in example as it needs, so that what only shows in a plan
     is found too; `sparkc compile` checks it against your own nodes.
@@ -55,7 +55,7 @@ def _files(project: Project, names: tuple[str, ...]) -> Iterator[RecipeFile]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            found = recipe_files(path)
+            found = _recipes_below(path)
             if not found:
                 raise SparkcError(f"{name} holds no recipes", hint=f"recipes end in {', '.join(RECIPE_SUFFIXES)}")
             for file in found:
@@ -69,6 +69,25 @@ def _files(project: Project, names: tuple[str, ...]) -> Iterator[RecipeFile]:
             yield find_recipe(project, name)
 
 
+def _recipes_below(folder: Path) -> list[Path]:
+    """Return the files below ``folder`` that end like recipes, sorted, without those that are something else.
+
+    Bundles, mods, schemas and hidden folders hold YAML of other kinds.
+    """
+    from sparkc.bundle.manifest import MANIFEST  # only to tell bundles from other folders
+    from sparkc.bundle.write import JOURNAL
+
+    found = []
+    for place, folders, files in os.walk(folder):
+        if MANIFEST in files or JOURNAL in files:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if name not in ("mods", "schemas") and not name.startswith(".")]
+        paths = (Path(place, name) for name in files)
+        found += [path for path in paths if path.suffix in RECIPE_SUFFIXES and path.is_file()]
+    return sorted(found)
+
+
 def _check(project: Project, file: RecipeFile, report: Report) -> None:
     own = Report()
     document = None
@@ -77,12 +96,16 @@ def _check(project: Project, file: RecipeFile, report: Report) -> None:
         load_inventory(InventoryFile(file.path, file.name, chosen=True), Overrides(user="user"), own)
     elif file.path.suffix != ".sh":
         document = read_document(file.name, read_bytes(file.path), own)
-    if document is not None and _is_inventory(document):
+    if document is not None and document.root.get("sparkc_model") is not None:
+        from sparkc.fit.facts import read_model_file  # rare
+
+        read_model_file(document, own)
+    elif document is not None and _is_inventory(document):
         read_inventory(document, own)
     elif document is not None or file.path.suffix == ".sh":
         inputs = load_inputs(project, file, InventoryFile(None, None), Overrides(), own)
         if inputs is not None:
-            make_plan(inputs, own)
+            plan_of(project, inputs, own)
     for diagnostic in own.diagnostics:
         # Which inventory a recipe would meet says nothing about the recipe.
         if diagnostic.code != "SPK704":

@@ -14,16 +14,26 @@ from sparkc.bundle.model import Files
 from sparkc.bundle.render import render
 from sparkc.bundle.write import JOURNAL, WriteResult, write_bundle
 from sparkc.cli import options
-from sparkc.cli.inputs import InventoryFile, inventory_file, load_inputs
-from sparkc.cli.output import print_diagnostics, shown
+from sparkc.cli.inputs import InventoryFile, inventory_file, load_inputs, plan_of
+from sparkc.cli.output import Format, from_error, print_diagnostics, shown
 from sparkc.cli.project import Project, RecipeFile, find_project, find_recipe
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.planning.model import Plan
 from sparkc.planning.overrides import Overrides
-from sparkc.planning.plan import make_plan
 from sparkc.planning.secret_shapes import check_files
+from sparkc.reading.source import CATALOGUE
 from sparkc.record import dataclass
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How bundles are written or checked, which no bundle records."""
+
+    out: Path
+    format_: Format
+    force: bool
+    verify: bool
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ def command(ctx: click.Context, /, names: tuple[str, ...], **values: Any) -> int
       sparkc compile --check
     """  # noqa: D301 - \b keeps click from wrapping the example
     project = find_project(Path.cwd())
-    out = values["out"] or project.out
+    how = Writing(values["out"] or project.out, values["format_"], values["force"], values["verify"])
     overrides = options.build_overrides(ctx, values)
     if values["check"] or values["everything"]:
         if overrides != Overrides() or values["inventory"] is not None:
@@ -69,10 +79,8 @@ def command(ctx: click.Context, /, names: tuple[str, ...], **values: Any) -> int
         if values["check"]:
             from sparkc.cli.compile_check import check_bundles  # difflib and the rest of a comparison
 
-            return check_bundles(
-                project, bundle_directories(out, names), out, values["format_"], verify=values["verify"]
-            )
-        return _compile_again(project, bundle_directories(out, names), values)
+            return check_bundles(project, bundle_directories(how.out, names), how)
+        return _compile_again(project, bundle_directories(how.out, names), how)
     if len(names) != 1:
         raise click.UsageError(
             "name one recipe (`sparkc list` shows them), or use --all"
@@ -81,12 +89,16 @@ def command(ctx: click.Context, /, names: tuple[str, ...], **values: Any) -> int
         )
     report = Report()
     recipe = find_recipe(project, names[0])
-    compiled = compile_recipe(project, recipe, inventory_file(project, values["inventory"]), overrides, out, report)
-    result = None if compiled is None else _write(compiled, report, values)
-    print_diagnostics(report.diagnostics, values["format_"], project, {recipe.name: recipe.path})
+    inventory = inventory_file(project, values["inventory"])
+    compiled = compile_recipe(project, recipe, inventory, overrides, how.out, report)
+    result = None if compiled is None else _write(compiled, report, how)
+    if result is not None and recipe.outside:
+        _warn_outside(project, recipe, report)
+    places = {recipe.name: recipe.path} | ({} if compiled is None else manifest_place(compiled.directory))
+    print_diagnostics(report.diagnostics, how.format_, project, places)
     if compiled is None or result is None:
         return 1
-    if values["format_"] == "text":
+    if how.format_ == "text":
         _summarise(compiled, result)
     return 0
 
@@ -96,7 +108,7 @@ def compile_recipe(
 ) -> Compiled | None:
     """Return the bundle in memory, or None after an error."""
     inputs = load_inputs(project, recipe, inventory, overrides, report)
-    plan = None if inputs is None else make_plan(inputs, report)
+    plan = None if inputs is None else plan_of(project, inputs, report)
     if plan is None:
         return None
     files = render(plan)
@@ -154,17 +166,17 @@ def _recorded_recipe(project: Project, manifest: Manifest, directory: Path, repo
         report.error(
             "SPK701",
             f"{directory.name} was compiled from {manifest.recipe['name']}, which lies outside the project",
-            hint="move the recipe into the project's recipes/ and compile it from there",
+            hint="copy the recipe into the project's recipes/ and compile it from there with --force",
         )
         return None
-    if not path.startswith("sparkc:") and not (project.root / path).is_file():
+    if not path.startswith(CATALOGUE) and not (project.root / path).is_file():
         report.error(
             "SPK702",
             f"{directory.name} was compiled from {path}, which does not exist any more",
             hint=f"restore it, or remove {directory.name}",
         )
         return None
-    return find_recipe(project, path if path.startswith("sparkc:") else str(project.root / path))
+    return find_recipe(project, path if path.startswith(CATALOGUE) else str(project.root / path))
 
 
 def _recorded_inventory(project: Project, manifest: Manifest) -> InventoryFile:
@@ -175,23 +187,49 @@ def _recorded_inventory(project: Project, manifest: Manifest) -> InventoryFile:
     return InventoryFile(project.root / path, path, chosen=not own)
 
 
-def _compile_again(project: Project, directories: Sequence[Path], values: dict[str, Any]) -> int:
+def _warn_outside(project: Project, recipe: RecipeFile, report: Report) -> None:
+    from shlex import join  # only for this hint
+
+    recipes = project.root / "recipes"
+    make = "" if recipes.is_dir() else f"{join(['mkdir', '-p', shown(recipes)])} && "
+    report.warning(
+        "SPK707",
+        f"{recipe.name} lies outside the project: `sparkc compile --check` cannot compile its bundle again",
+        hint=f"{make}{join(['cp', str(recipe.path), f'{shown(recipes)}/'])}, then compile it from there with --force",
+    )
+
+
+def manifest_place(directory: Path) -> dict[str, Path]:
+    """Return where the file is that stands for a bundle in diagnostics, by the name that it has there."""
+    return {f"{directory.name}/{MANIFEST}": directory / MANIFEST}
+
+
+def _compile_again(project: Project, directories: Sequence[Path], how: Writing) -> int:
+    """Compile bundles as recorded. One that fails leaves the others alone; what there is to say comes together."""
     failed = False
-    out = values["out"] or project.out
+    everything = Report()
+    places: dict[str, Path] = {}
     for directory in directories:
         report = Report()
-        compiled = compile_recorded(project, directory, out, report)
-        result = None if compiled is None else _write(compiled, report, values)
-        print_diagnostics(report.diagnostics, values["format_"], project)
-        failed |= compiled is None or result is None
-        if compiled is not None and result is not None and values["format_"] == "text":
+        compiled = result = None
+        try:
+            compiled = compile_recorded(project, directory, how.out, report)
+            result = None if compiled is None else _write(compiled, report, how)
+        except SparkcError as error:
+            report.add(from_error(error))
+        for diagnostic in report.diagnostics:
+            everything.add(diagnostic)
+        places.update(manifest_place(directory))
+        failed |= result is None
+        if compiled is not None and result is not None and how.format_ == "text":
             _summarise(compiled, result)
+    print_diagnostics(everything.diagnostics, how.format_, project, places)
     return int(failed)
 
 
-def _write(compiled: Compiled, report: Report, values: dict[str, Any]) -> WriteResult | None:
-    result = write_bundle(compiled.files, compiled.directory, force=values["force"], report=report)
-    if result is not None and values["verify"]:
+def _write(compiled: Compiled, report: Report, how: Writing) -> WriteResult | None:
+    result = write_bundle(compiled.files, compiled.directory, force=how.force, report=report)
+    if result is not None and how.verify:
         verify_folders(compiled.directory)
     return result
 

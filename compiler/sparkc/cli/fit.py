@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from sparkc.cli import options
+from sparkc.cli.hub import loaded_model
 from sparkc.cli.inputs import inventory_file, load_inputs, read_bytes
+from sparkc.cli.known_models import known_facts, save
 from sparkc.cli.model_files import download_hint, read_model
-from sparkc.cli.output import print_diagnostics
-from sparkc.cli.project import find_project, find_recipe
+from sparkc.cli.output import print_diagnostics, shown
+from sparkc.cli.project import Project, find_project, find_recipe
 from sparkc.diagnostics import Report
 from sparkc.fit.facts import Facts, read_model_file
 from sparkc.fit.model import Fit, RankFit
@@ -21,7 +23,6 @@ from sparkc.fit.table import table
 from sparkc.planning.model import Plan
 from sparkc.planning.plan import make_plan
 from sparkc.reading.read import read_document
-from sparkc.traced import Traced
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -33,6 +34,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @options.inventory
 @click.option("--model-info", metavar="FILE", type=_FILE, help="The model's facts: its config and the weights' size.")
 @click.option("--hf-cache", metavar="DIR", type=_FOLDER, help="A Hugging Face cache that has the model's config.json.")
+@click.option("--save", "save_facts", is_flag=True, help="Keep what --hf-cache says in models/, for compile and check.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @options.diagnostics_format
 @click.pass_context
@@ -44,18 +46,26 @@ def command(ctx: click.Context, /, recipe_name: str, **values: Any) -> int:
 
     \b
     Example:
-      sparkc fit minimax-m2.5-awq --nodes 2 --hf-cache ~/.cache/huggingface
+      sparkc fit minimax-m2.5-awq --nodes 2 --hf-cache ~/.cache/huggingface --save
       sparkc fit recipes/mine.yaml --nodes 2 --model-info qwen3.yaml --max-model-len 65536
     """  # noqa: D301 - \b keeps click from wrapping the example
     if values["model_info"] is not None and values["hf_cache"] is not None:
         raise click.UsageError("--model-info and --hf-cache are two sources of the same facts: give one")
+    if values["save_facts"] and values["hf_cache"] is None:
+        raise click.UsageError("--save keeps what --hf-cache DIR says")
     project = find_project(Path.cwd())
     recipe = find_recipe(project, recipe_name)
     report = Report()
     overrides = options.build_overrides(ctx, values)
     inputs = load_inputs(project, recipe, inventory_file(project, values["inventory"]), overrides, report)
     plan = None if inputs is None else make_plan(inputs, report)
-    result = None if plan is None else _sum(plan, values["model_info"], values["hf_cache"], report)
+    serving = None if plan is None else serving_of(plan, report)
+    facts = None if plan is None or serving is None else _model_facts(project, plan, serving, values, report)
+    result = None
+    if plan is not None and serving is not None and facts is not None:
+        result = fit_plan(plan, serving, facts, report)
+        if values["save_facts"]:
+            _save(project, facts)
     print_diagnostics(report.diagnostics, values["format_"], project, {recipe.name: recipe.path})
     if plan is None or result is None:
         return 1
@@ -69,26 +79,32 @@ def command(ctx: click.Context, /, recipe_name: str, **values: Any) -> int:
     return 0 if result.fits else 1
 
 
-def _sum(plan: Plan, info: Path | None, cache: Path | None, report: Report) -> Fit | None:
-    serving = serving_of(plan, report)
-    if serving is None:
-        return None
-    facts = _model_facts(plan, serving, info, cache, report)
-    return None if facts is None else fit_plan(plan, serving, facts, report)
+def _save(project: Project, facts: Facts) -> None:
+    for model in (facts.model, facts.draft):
+        if model is not None:
+            click.echo(f"wrote {shown(save(project, model))}", err=True)
 
 
-def _model_facts(plan: Plan, serving: Serving, info: Path | None, cache: Path | None, report: Report) -> Facts | None:
+def _model_facts(
+    project: Project, plan: Plan, serving: Serving, values: dict[str, Any], report: Report
+) -> Facts | None:
+    info: Path | None = values["model_info"]
+    cache: Path | None = values["hf_cache"]
     if info is not None:
         document = read_document(info.name, read_bytes(info), report)
         return None if document is None else read_model_file(document, report)
-    model = _loaded(plan)
     if cache is None:
-        known = model.value if model is not None else "MODEL"
+        known = known_facts(project, plan, serving, report)
+        if known is not None or report.failed:
+            return known
+    model = loaded_model(plan)
+    if cache is None:
+        name = model.value if model is not None else "MODEL"
         report.error(
             "SPK720",
-            f"sparkc fit needs the config.json of {known} and the size of its weights",
+            f"sparkc fit needs the config.json of {name} and the size of its weights",
             None if model is None else model.origin.span,
-            hint=f"{download_hint(known)}; or a --model-info file with sparkc_model: 1, config and weights_bytes",
+            hint=f"{download_hint(name)}; or a --model-info file with sparkc_model: 1, config and weights_bytes",
         )
         return None
     if model is None:
@@ -104,14 +120,6 @@ def _model_facts(plan: Plan, serving: Serving, info: Path | None, cache: Path | 
     wanted = None if serving.speculation is None else serving.speculation.model
     draft = None if wanted is None else read_model(cache, wanted, None, report)
     return None if main is None or report.failed else Facts(main, draft)
-
-
-def _loaded(plan: Plan) -> Traced[str] | None:
-    """The model as the engine loads it when that is a place in a cache, which names a revision; else its identity."""
-    path = plan.recipe.model
-    if path is not None and "/snapshots/" in path.value:
-        return path
-    return plan.models[0] if plan.models else None
 
 
 def _facts(fit: Fit) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sparkc import resources
+from sparkc import __version__, resources
 from sparkc.cli import options
 from sparkc.errors import SparkcError
 
@@ -56,6 +56,9 @@ def command(ctx: click.Context, directory: Path, from_command: str | None, image
 
 def _start(directory: Path) -> int:
     files = {target: resources.read_text("templates", f"project/{source}") for source, target in _FILES.items()}
+    # Another version may compile other bytes, which CI would take for stale bundles.
+    workflow = _FILES["github-workflow.yaml"]
+    files[workflow] = files[workflow].replace("{version}", __version__)
     files |= {f"schemas/{name}": resources.read_text("schemas", name) for name in _SCHEMAS}
     for target, text in files.items():
         _create(directory / target, text)

@@ -10,8 +10,9 @@ from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.inventory.model import Inventory
 from sparkc.planning.group import Inputs
-from sparkc.planning.model import Mod
+from sparkc.planning.model import Mod, Plan
 from sparkc.planning.overrides import Overrides
+from sparkc.planning.plan import make_plan
 from sparkc.reading.read import decode, read_document
 from sparkc.recipe.dialects import read_recipe_file
 from sparkc.recipe.model import Recipe
@@ -114,7 +115,10 @@ def _addresses(overrides: Overrides) -> list[str]:
 def load_inputs(
     project: Project, recipe_file: RecipeFile, inventory: InventoryFile, overrides: Overrides, report: Report
 ) -> Inputs | None:
-    """Read everything that one compile needs; None after an error, with every problem in ``report``."""
+    """Read everything that one compile needs; None when recipe or inventory cannot be used.
+
+    Other faults, such as a missing mod, are errors in ``report`` beside a result, so that planning finds its own too.
+    """
     recipe, digest = load_recipe(recipe_file, report)
     nodes = load_inventory(inventory, overrides, report)
     if recipe is None:
@@ -124,7 +128,7 @@ def load_inputs(
 
         compare_with_original(project, recipe_file, recipe, report)
     mods = _mods(project, recipe_file, recipe, overrides, report)
-    if nodes is None or report.failed:
+    if nodes is None:
         return None
     if nodes.kind == "example":
         report.note(
@@ -142,6 +146,21 @@ def load_inputs(
         inventory_path=inventory.name,
         chosen_inventory=inventory.chosen,
     )
+
+
+def plan_of(project: Project, inputs: Inputs, report: Report) -> Plan | None:
+    """Return the plan, with the sum of its memory where the project has facts about its model; None after an error."""
+    plan = make_plan(inputs, report)
+    if plan is None or not plan.models or not (project.root / "models").is_dir():
+        return plan
+    from sparkc.cli.hub import facts_file, served_names  # few projects have such a folder
+
+    if facts_file(project, served_names(plan)) is None:
+        return plan
+    from sparkc.cli.known_models import summed_up  # the formulas
+
+    plan = summed_up(project, plan, report)
+    return None if report.failed else plan
 
 
 def _mods(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from pathlib import Path
 
+from sparkc.cli.hub import place_of
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.fit.facts import (
@@ -22,8 +22,6 @@ from sparkc.traced import Traced
 INDEX = "model.safetensors.index.json"
 _MAX_JSON = 64 << 20  # the indexes of the largest models have some 20 MB
 _MAX_HEADER = 100_000_000  # safetensors' own limit
-# models--org--name/snapshots/<revision>/<sub-folder>, as container paths have it
-_SNAPSHOT = re.compile(r"models--(?P<model>[^/]+)/snapshots/(?P<revision>[^/]+)(?:/(?P<folder>.+?))?/?$")
 
 
 def read_model(cache: Path, name: Traced[str], revision: str | None, report: Report) -> Model | None:
@@ -43,11 +41,8 @@ def read_model(cache: Path, name: Traced[str], revision: str | None, report: Rep
 
 
 def _read_model(cache: Path, name: Traced[str], revision: str | None, report: Report) -> Model | None:
-    match = _SNAPSHOT.search(name.value)
-    if match is not None:
-        repository, revision, inner = match["model"].replace("--", "/"), match["revision"], match["folder"] or "."
-    else:
-        repository, inner = name.value, "."
+    place = place_of(name.value)
+    repository, revision, inner = place.repository, place.revision or revision, place.folder or "."
     snapshot = _snapshot(cache, repository, revision)
     folder = None if snapshot is None else snapshot / inner
     if folder is None or not (folder / "config.json").is_file():

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from sparkc import resources
+from sparkc.cli.output import shown
 from sparkc.diagnostics import Report
 from sparkc.errors import SparkcError
 from sparkc.planning.model import Mod
-from sparkc.planning.mods import COUNT_LIMIT, SIZE_LIMIT, ModEntry, build_mod, check_mod_list, mod_name
+from sparkc.planning.mods import COUNT_LIMIT, SIZE_LIMIT, ModEntry, build_mod, check_mod_list, mod_name, unknown_mod
 from sparkc.traced import Traced
 
 # By-products of git, of a Python that ran here and of the macOS Finder: different on each machine, used on none.
@@ -28,6 +29,8 @@ def load_mods(
 ) -> tuple[Mod, ...]:
     """Return the mods that a recipe and the flags name, in their order; every fault is in ``report``.
 
+    A mod that is missing or refused has a stand-in, so that the other faults of a compile come in the same run.
+
     Args:
         references: mods as written, the recipe's first.
         recipe_folder: where the recipe's file lies, None for a recipe without a file.
@@ -38,26 +41,27 @@ def load_mods(
     Raises:
         SparkcError: a mod's files cannot be read.
     """
-    check_mod_list(references, report)
+    places = [
+        find_mod(reference.value, recipe_folder=recipe_folder, project=project, foreign=foreign)
+        for reference in references
+    ]
+    found_or_near = list(zip(references, places, strict=True))
+    missing = {reference.value for reference, found in found_or_near if not isinstance(found, Path)}
+    check_mod_list(references, report, missing)
     mods = []
-    for reference in references:
+    for reference, found in found_or_near:
         span = reference.origin.span
-        found = find_mod(reference.value, recipe_folder=recipe_folder, project=project, foreign=foreign)
         if not isinstance(found, Path):
             near = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
-            report.error(
-                "SPK512",
-                f"there is no mod {reference.value!r}",
-                span,
-                hint=f"{near}put its folder, or its zip, into the project's mods/",
-            )
+            hint = _copy_hint(mod_name(reference.value), recipe_folder, project)
+            hint = hint or f"{near}put its folder, or its zip, into the project's mods/"
+            report.error("SPK512", f"there is no mod {reference.value!r}", span, hint=hint)
+            mods.append(unknown_mod(reference))
             continue
         name = mod_name(found.name)
         if (ours := resources.folder("mods")) not in found.parents and (ours / name).is_dir():
             report.note("SPK513", f"mod {name!r} is the one from {_place(found, project)}, not sparkc's own", span)
-        mod = build_mod(name, read_mod_entries(found), reference, report)
-        if mod is not None:
-            mods.append(mod)
+        mods.append(build_mod(name, read_mod_entries(found), reference, report) or unknown_mod(reference))
     return tuple(mods)
 
 
@@ -72,14 +76,37 @@ def find_mod(reference: str, *, recipe_folder: Path | None, project: Path, forei
     places = [folder / named for folder in shelves]
     if recipe_folder is not None:
         places.insert(0, recipe_folder / reference)
-    for place in places if mod_name(reference) else ():
-        for candidate in (place, Path(f"{place}.zip")):
-            if os.path.isdir(candidate) or os.path.isfile(candidate):  # noqa: PTH112,PTH113  # no error for odd names
-                return candidate
+    found = _first(places) if mod_name(reference) else None
+    if found is not None:
+        return found
     from difflib import get_close_matches  # only on the way to an error message
 
     known = {mod_name(path.name) for shelf in shelves if shelf.is_dir() for path in shelf.iterdir() if _is_mod(path)}
     return tuple(get_close_matches(mod_name(reference), sorted(known), n=3))
+
+
+def _first(places: Sequence[Path]) -> Path | None:
+    """Return the first folder or zip among ``places``, each with or without ``.zip``."""
+    for place in places:
+        for candidate in (place, Path(f"{place}.zip")):
+            if os.path.isdir(candidate) or os.path.isfile(candidate):  # noqa: PTH112,PTH113  # no error for odd names
+                return candidate
+    return None
+
+
+def _copy_hint(name: str, recipe_folder: Path | None, project: Path) -> str | None:
+    """Return the command that copies a mod from the recipe's own repository, where that has it beside recipes/."""
+    if recipe_folder is None or not name:
+        return None
+    # os.path: `svd/recipes/../mods` is what the user would type as `svd/mods`
+    found = _first([Path(os.path.normpath(recipe_folder / up / "mods" / name)) for up in ("..", "../..")])
+    if found is None:
+        return None
+    from shlex import join  # only on the way to an error message
+
+    target = shown(project / "mods")
+    make = "" if (project / "mods").is_dir() else f"{join(['mkdir', '-p', target])} && "
+    return make + join(["cp", "-r", shown(found), f"{target}/"])
 
 
 def read_mod_entries(path: Path) -> list[ModEntry]:

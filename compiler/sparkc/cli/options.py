@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from sparkc.errors import SparkcError
 
 if TYPE_CHECKING:
     from sparkc.planning.overrides import Overrides
@@ -140,9 +143,24 @@ def inventory(function: F) -> F:
 
 
 def diagnostics_format(function: F) -> F:
-    """Add ``--format``."""
+    """Add ``--format``, in which what fails in the world is printed as well."""
+
+    @wraps(function)
+    def formatted(*args: Any, **values: Any) -> Any:
+        try:
+            return function(*args, **values)
+        except SparkcError as error:
+            if values["format_"] == "text":
+                raise
+            from sparkc.cli.output import from_error  # only on the way to an error message
+            from sparkc.diagnostics.render import render
+
+            click.echo(render([from_error(error)], values["format_"], color=False), nl=False)
+            return 1
+
     choice = Choice(["text", "json", "github"])
-    return click.option("--format", "format_", type=choice, default="text", help="How problems are printed.")(function)
+    option = click.option("--format", "format_", type=choice, default="text", help="How problems are printed.")
+    return cast("F", option(formatted))
 
 
 def build_overrides(ctx: click.Context, values: dict[str, Any]) -> Overrides:

@@ -11,7 +11,8 @@ import click
 
 from sparkc.cli.project import Project
 from sparkc.diagnostics import Diagnostic, Report, Severity
-from sparkc.reading.source import Span
+from sparkc.errors import SparkcError
+from sparkc.reading.source import CATALOGUE, Span
 from sparkc.record import replace
 
 _LAST = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
@@ -26,18 +27,24 @@ def print_diagnostics(
 
     The text ends with the errors, where the eye falls first. Files are shown by the path from the current folder,
     which editors and CI can open; ``files`` maps the names of sources that do not lie in the project to their paths.
+    A recipe of our catalogue keeps its name: where it is installed is nothing to edit.
     """
     if not diagnostics and format_ == "text":
         return
     from sparkc.diagnostics.render import render  # nothing to print on a clean run
 
-    paths = {name: shown(path) for name, path in (files or {}).items()}
+    paths = {name: shown(path) for name, path in (files or {}).items() if not name.startswith(CATALOGUE)}
     if format_ == "text":
         diagnostics = sorted(diagnostics, key=lambda diagnostic: _LAST.index(diagnostic.severity))
     located = [_located(diagnostic, project, paths) for diagnostic in diagnostics]
     stream = sys.stderr if format_ == "text" else sys.stdout
     colour = format_ == "text" and stream.isatty()
     click.echo(render(located, format_, color=colour).rstrip("\n"), file=stream)
+
+
+def from_error(error: SparkcError) -> Diagnostic:
+    """Return what failed in the world as a diagnostic, for the formats that programs read."""
+    return Diagnostic("SPK706", Severity.ERROR, error.facts, hint=error.hint)
 
 
 def shown(path: Path) -> str:

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from sparkc import resources
 from sparkc.errors import SparkcError
+from sparkc.reading.source import CATALOGUE
 from sparkc.record import dataclass
 
 INVENTORY_NAMES = ("inventory.yaml", "inventory.yml", "inventory.toml")
 RECIPE_SUFFIXES = (".yaml", ".yml", ".toml", ".sh")
-
-# Marks a recipe of our own catalogue in records and on the command line.
-CATALOGUE = "sparkc:"
 
 
 @dataclass(frozen=True)
@@ -117,13 +115,10 @@ def _catalogue_file(project: Project, path: Path) -> RecipeFile:
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """Yield every file below ``folder`` that ends like a recipe, sorted."""
     if folder.is_dir():
-        yield from (path for path in recipe_files(folder) if is_text(path))
-
-
-def recipe_files(folder: Path) -> list[Path]:
-    """Return every file below ``folder`` that ends like a recipe, sorted."""
-    return sorted(path for path in folder.rglob("*") if path.suffix in RECIPE_SUFFIXES and path.is_file())
+        found = (path for path in folder.rglob("*") if path.suffix in RECIPE_SUFFIXES and path.is_file())
+        yield from (path for path in sorted(found) if is_text(path))
 
 
 def is_text(path: Path) -> bool:

@@ -109,6 +109,9 @@ class Engine(Protocol):
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:
         """Return the words without what the engine cannot use on ``nnodes`` nodes, and report what is wrong."""
 
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:
+        """Return the address that rank 0 serves HTTP on: the command's, else the engine's default."""
+
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:
         """Read the parallel sizes from the words, else from the recipe's fields, else 1."""
 

@@ -43,17 +43,6 @@ def check_port(recipe: Recipe, words: Words, report: Report) -> None:
         )
 
 
-def check_host(recipe: Recipe, words: Words, title: str, report: Report) -> None:
-    """Warn where an engine listens on loopback because nothing says otherwise: clients would not reach it."""
-    if not arguments.has(words, ("--host",)):
-        report.warning(
-            "SPK315",
-            f"{title} listens on loopback unless told: only programs on its own node reach the API",
-            recipe.engine.origin.span,
-            hint="add --host 0.0.0.0 (`host: 0.0.0.0` in a native recipe); --host 127.0.0.1 if that is meant",
-        )
-
-
 def read_size(words: Words, names: Sequence[str], field: Traced[int] | None, report: Report) -> Traced[int]:
     """Return a parallel size: the flag's, else the recipe's field, else one. argparse keeps the last, so do we."""
     given = arguments.last_value(words, names)

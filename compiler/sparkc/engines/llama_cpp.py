@@ -6,7 +6,7 @@ A worker needs no model: rank 0 sends it its part. There are no parallel sizes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
@@ -14,7 +14,6 @@ from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
 from sparkc.engines.command_checks import (
     as_texts,
-    check_host,
     check_port,
     engine_start,
     hub_revision,
@@ -22,7 +21,17 @@ from sparkc.engines.command_checks import (
     refuse_rank_flags,
 )
 from sparkc.engines.group_checks import command_words, image_problems, report_problems
-from sparkc.engines.serving import api_port, at_port, http_probe, peer_port, wait_for_port, worker_addresses, wrapper
+from sparkc.engines.serving import (
+    LOOPBACK,
+    api_port,
+    at_port,
+    bound_host,
+    http_probe,
+    peer_port,
+    wait_for_port,
+    worker_addresses,
+    wrapper,
+)
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -74,8 +83,6 @@ class LlamaCpp:
         """Refuse rank flags and unusable ports, and report what llama.cpp does not take from a recipe."""
         refuse_rank_flags(words, (_RPC,), report)
         check_port(recipe, words, report)
-        if "LLAMA_ARG_HOST" not in recipe.env:
-            check_host(recipe, words, "llama-server", report)
         revision = hub_revision(recipe)
         if recipe.arguments_only and revision is not None:
             report.warning(
@@ -85,6 +92,11 @@ class LlamaCpp:
                 hint="put the path of the file in the container under model, and the repository under parent_model",
             )
         return words
+
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:
+        """Loopback unless the command or ``LLAMA_ARG_HOST`` says otherwise; the command wins."""
+        stated = environment.get("LLAMA_ARG_HOST")
+        return stated if stated is not None and not arguments.has(words, ("--host",)) else bound_host(words, LOOPBACK)
 
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:  # noqa: ARG002
         """One: llama.cpp spreads a model over whatever memory it finds. A size in the recipe is an error."""

@@ -6,13 +6,13 @@ sparkc knows nothing of such a program, so no rank flags are added; a recipe pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
 from sparkc.engines.group_checks import image_problems, report_problems
-from sparkc.engines.serving import http_probe
+from sparkc.engines.serving import ALL_ADDRESSES, bound_host, http_probe
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -45,6 +45,10 @@ class Plain:
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:  # noqa: ARG002
         """Nothing is removed."""
         return words
+
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:  # noqa: ARG002
+        """A command that does not say serves on all addresses, as far as we know."""
+        return bound_host(words, ALL_ADDRESSES)
 
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:  # noqa: ARG002
         """One: a plain command has no parallel sizes."""

@@ -7,11 +7,13 @@ from sparkc.engines.arguments import Words
 from sparkc.engines.base import RankContext
 from sparkc.planning.model import Probe, Step
 from sparkc.recipe.model import Recipe
-from sparkc.traced import Traced, from_rule
+from sparkc.traced import Traced, from_default, from_rule
 
 LOAD_BUDGET = 1800  # first starts compile and tune kernels: up to 36 minutes were reported after a topology change
 PEER_DEADLINE = 600  # seconds for containers of all nodes to come up, mods included
-_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - what engines bind to, not we
+LOOPBACK = "127.0.0.1"
+_WILDCARDS = ("", ALL_ADDRESSES, "::")
 
 
 def is_port(text: str) -> bool:
@@ -25,6 +27,18 @@ def api_port(words: Words, default: int) -> int:
     return int(given.value) if given is not None and is_port(given.value) else default
 
 
+def bound_host(words: Words, default: str) -> Traced[str]:
+    """Return the address after ``--host``, or the engine's default."""
+    given = arguments.last_value(words, ("--host",))
+    return given if given is not None else Traced(default, from_default("API address", "the engine's own"))
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address that only programs on the same node reach (in a container of its own: inside it)."""
+    name = host.removeprefix("[").removesuffix("]")
+    return name in ("localhost", "::1") or name.startswith("127.")
+
+
 def http_probe(context: RankContext, port: int, *, curl: bool = False) -> Probe:
     """Return a probe with the Python that engine images have, or with curl for those without.
 
@@ -35,7 +49,7 @@ def http_probe(context: RankContext, port: int, *, curl: bool = False) -> Probe:
     host = arguments.last_value(context.words, ("--host",))
     name = "" if host is None else host.value.removeprefix("[").removesuffix("]")
     if name in _WILDCARDS:
-        name = "127.0.0.1"
+        name = LOOPBACK
     if health.port is not None:
         port = health.port.value
     path = health.path.value if health.path is not None else "/health"
@@ -54,7 +68,7 @@ def at_port(host: str, port: int) -> str:
 def own_address(context: RankContext) -> Traced[str]:
     """Return the address at which other ranks reach this one; one node talks to itself only."""
     if context.nnodes == 1 or context.node.address is None:
-        return Traced("127.0.0.1", from_rule("solo address", "one node talks to itself only"))
+        return Traced(LOOPBACK, from_rule("solo address", "one node talks to itself only"))
     return context.node.address
 
 

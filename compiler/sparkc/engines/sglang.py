@@ -7,7 +7,7 @@ starts last and stops first (https://github.com/sgl-project/sglang/blob/main/pyt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
@@ -15,7 +15,6 @@ from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
 from sparkc.engines.command_checks import (
     as_texts,
-    check_host,
     check_port,
     hub_revision,
     implied_flags,
@@ -32,7 +31,7 @@ from sparkc.engines.group_checks import (
     report_problems,
     served_model,
 )
-from sparkc.engines.serving import api_port, at_port, http_probe, own_address
+from sparkc.engines.serving import LOOPBACK, api_port, at_port, bound_host, http_probe, own_address
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -97,10 +96,9 @@ class Sglang:
         )
 
     def prepare(self, recipe: Recipe, words: Words, nnodes: int, report: Report) -> Words:  # noqa: ARG002
-        """Refuse rank flags and unusable ports, and warn where only the node itself would reach the API."""
+        """Refuse rank flags and unusable ports, and more than one name."""
         refuse_rank_flags(words, _RANK_FLAGS, report)
         check_port(recipe, words, report)
-        check_host(recipe, words, "SGLang", report)
         if recipe.arguments_only and len(recipe.served_model_name) > 1:
             report.error(
                 "SPK316",
@@ -109,6 +107,10 @@ class Sglang:
                 hint="keep the one that clients use",
             )
         return words
+
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:  # noqa: ARG002
+        """Loopback unless told."""
+        return bound_host(words, LOOPBACK)
 
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:
         """Data parallel attention happens inside the tensor parallel group, so its size is not counted."""

@@ -7,7 +7,7 @@ differences: nothing is downloaded at the start, and each rank keeps the environ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments
@@ -15,7 +15,6 @@ from sparkc.engines.arguments import Words
 from sparkc.engines.base import EngineRank, RankContext, World
 from sparkc.engines.command_checks import (
     as_texts,
-    check_host,
     check_port,
     engine_start,
     hub_revision,
@@ -23,7 +22,15 @@ from sparkc.engines.command_checks import (
     read_size,
 )
 from sparkc.engines.group_checks import command_words, image_problems, report_problems
-from sparkc.engines.serving import api_port, http_probe, peer_port, wait_for_port, worker_addresses
+from sparkc.engines.serving import (
+    LOOPBACK,
+    api_port,
+    bound_host,
+    http_probe,
+    peer_port,
+    wait_for_port,
+    worker_addresses,
+)
 from sparkc.planning.model import Port, RankPlan, Step
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -106,7 +113,6 @@ class TensorRtLlm:
                     hint="begin the command with trtllm-serve; on several nodes sparkc starts it with mpirun",
                 )
         check_port(recipe, words, report)
-        check_host(recipe, words, "trtllm-serve", report)
         if recipe.arguments_only and recipe.served_model_name:
             report.error(
                 "SPK316",
@@ -115,6 +121,10 @@ class TensorRtLlm:
                 hint="remove served_model_name",
             )
         return words
+
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:  # noqa: ARG002
+        """Loopback unless told."""
+        return bound_host(words, LOOPBACK)
 
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:
         """One MPI rank for each of tp × pp × cp. A size in the options file would win over the command line."""

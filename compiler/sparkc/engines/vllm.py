@@ -7,7 +7,7 @@ group without an error, so these flags belong to sparkc alone (https://github.co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkc.diagnostics import Report
 from sparkc.engines import arguments, vllm_data_parallel
@@ -31,7 +31,7 @@ from sparkc.engines.group_checks import (
     report_problems,
     served_model,
 )
-from sparkc.engines.serving import api_port, http_probe, own_address
+from sparkc.engines.serving import ALL_ADDRESSES, api_port, bound_host, http_probe, own_address
 from sparkc.planning.model import Port, RankPlan
 from sparkc.reading.source import Span
 from sparkc.recipe.model import Recipe
@@ -128,6 +128,10 @@ class Vllm:
                 hint="remove --distributed-executor-backend, or compile with --ray",
             )
         return nnodes > 1 or backend.value != "ray"
+
+    def api_host(self, words: Words, environment: Mapping[str, Traced[str]]) -> Traced[str]:  # noqa: ARG002
+        """All addresses of the node unless told."""
+        return bound_host(words, ALL_ADDRESSES)
 
     def world(self, recipe: Recipe, words: Words, report: Report) -> World:
         """See :class:`sparkc.engines.base.Engine`; argparse keeps the last of repeated flags, so do we."""

@@ -23,6 +23,9 @@ PATCHED_NCCL_KEYS = frozenset(
     }
 )
 _OFF = ("", "0")
+_ROCE = "VLLM_ENABLE_ROCE_ALLREDUCE"
+_PEER_MAPS = ("B12X_ROCE_PEER_HCA_MAP", "B12X_ROCE_PEER_HCA_MAPS")
+_ROCE_HCA = "B12X_ROCE_HCA"
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,31 @@ def check_environment(
                 origin.span,
                 hint=f"write ={value}, or remove it: sparkc lists each node's HCAs ({_NCCL_HCA})",
             )
+    _check_roce(final, report)
+
+
+def _check_roce(final: Sequence[Mapping[str, Traced[str]]], report: Report) -> None:
+    """Warn where the all-reduce over RoCE would have to guess which HCA leads to which rank.
+
+    Without a map b12x uses the only two HCAs for every peer, and refuses to start with more. Which ones it finds is
+    the recipe's to say (``B12X_ROCE_HCA``); else it takes all that are active, which depends on the cables plugged in.
+    """
+    lacking: dict[Origin, list[int]] = {}
+    for rank, env in enumerate(final):
+        on = _ROCE in env and env[_ROCE].value.lower() in ("1", "true")
+        listed = env[_ROCE_HCA].value.split(",") if _ROCE_HCA in env else []
+        if on and len(listed) != 2 and not any(key in env and env[key].value for key in _PEER_MAPS):
+            lacking.setdefault(env[_ROCE].origin, []).append(rank)
+    for origin, ranks in lacking.items():
+        where = "any rank" if len(ranks) == len(final) else f"rank {', '.join(map(str, ranks))}"
+        report.warning(
+            "SPK417",
+            f"{_ROCE} is on, but no {_PEER_MAPS[0]} reaches {where}: the all-reduce takes every HCA that is active, and"
+            " does not start where there are more than two",
+            origin.span,
+            hint=f"set {_ROCE_HCA} to the two HCAs of the cable, or {_PEER_MAPS[0]} under each node's `env`; or set"
+            f" {_ROCE} to 0, which leaves it to NCCL",
+        )
 
 
 def _values(

@@ -12,7 +12,7 @@ from sparkc.fit.model import Architecture, Experts, Layer
 from sparkc.fit.quantization import quantization
 from sparkc.reading.source import Span
 
-_MODALITIES = ("vision_config", "audio_config", "visual", "vision_tower", "thinker_config")
+MODALITIES = ("vision_config", "audio_config", "visual", "vision_tower", "thinker_config")
 
 
 def architecture(
@@ -54,7 +54,7 @@ def _read(config: Config, *, measured: bool) -> Architecture:
         quantization=quantization(section, size),
         experts=_experts(config, len(layers)),
         query_rank=config.number("q_lora_rank", default=0),
-        multimodal=any(config.has(key) for key in _MODALITIES),
+        multimodal=any(config.has(key) for key in MODALITIES),
     )
 
 

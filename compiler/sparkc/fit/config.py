@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_WRAPPERS = ("thinker_config", "text_config", "llm_config", "language_config")
+WRAPPERS = ("thinker_config", "text_config", "llm_config", "language_config")
 _LARGEST = 10**9  # more layers, heads or hidden units than any model has; keeps absurd files from absurd sums
 
 
@@ -29,7 +29,7 @@ class Config:
         inner: Any = whole
         # An omni model wraps its thinker, which wraps its text.
         while isinstance(inner, Mapping):
-            inner = next((inner[key] for key in _WRAPPERS if isinstance(inner.get(key), Mapping)), None)
+            inner = next((inner[key] for key in WRAPPERS if isinstance(inner.get(key), Mapping)), None)
             values.update(inner or {})
         self._values = values
 

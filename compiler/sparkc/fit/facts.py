@@ -72,8 +72,10 @@ def checkpoint_of_index(name: str, index: dict[str, Any], report: Report) -> Che
 def model_of_files(name: str, file: str, config: bytes, checkpoint: Checkpoint, report: Report) -> Model | None:
     """Return a model from the bytes of its config.json, whose name in reports is ``file``."""
     values = read_json(file, config, report)
-    found = None if values is None else architecture(values, file, Span(Source(file), 1, 1, 1, 1), report)
-    return None if found is None else Model(name, found, checkpoint)
+    if values is None:
+        return None
+    found = architecture(values, file, Span(Source(file), 1, 1, 1, 1), report)
+    return None if found is None else Model(name, found, checkpoint, config=values)
 
 
 def read_model_file(document: Document, report: Report) -> Facts | None:

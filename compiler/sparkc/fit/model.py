@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from sparkc.record import dataclass, field
 
@@ -113,12 +114,17 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Model:
-    """One model. ``token_size`` is a measured KV cache size per token and rank, for what no formula here covers."""
+    """One model.
+
+    ``token_size`` is a measured KV cache size per token and rank, for what no formula here covers. ``config`` is the
+    config.json that it was read from, None where a file of facts stood for it.
+    """
 
     name: str
     architecture: Architecture
     checkpoint: Checkpoint
     token_size: int | None = None
+    config: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Serving:
     One of ``fraction`` (of the node's memory), ``reserve`` and ``cache`` (bytes) rules; ``limit`` is how it was
     written. ``length`` None: the model's own maximum; ``auto``: the longest that fits. ``state_size``: bytes of a
     recurrent state's element, None for the model's own. ``outside_graphs``: CUDA graphs come on top of the budget.
+    ``load_format`` as the command has it.
     """
 
     engine: str
@@ -57,6 +58,7 @@ class Serving:
     text_only: bool
     outside_graphs: bool
     processor_cache: float
+    load_format: Traced[str] | None
     speculation: Speculation | None
 
 
@@ -103,6 +105,7 @@ def read_vllm(words: Words, env: Mapping[str, str], version: str | None, report:
         text_only=flags.there("--language-model-only") or (bool(media) and not any(media.values())),
         outside_graphs=env.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") == "0",
         processor_cache=flags.decimal("--mm-processor-cache-gb", default=4.0) or 0.0,
+        load_format=flags.text("--load-format"),
         speculation=_vllm_speculation(flags),
     )
 
@@ -135,6 +138,7 @@ def read_sglang(words: Words, report: Report) -> Serving:
         text_only=False,
         outside_graphs=True,
         processor_cache=0.0,
+        load_format=flags.text("--load-format"),
         speculation=Speculation(algorithm, tokens, draft, None, mapped=True)
         if algorithm and algorithm not in _WITHOUT_MODEL
         else None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkc.patterns import pattern
+from sparkc.record import dataclass
 
 if TYPE_CHECKING:
     from ipaddress import IPv6Address
@@ -24,6 +25,15 @@ _UNSPECIFIED = "is the unspecified address, not one of this machine's"
 _LOOPBACK = "is a loopback address: every node would talk to itself"
 _LINK_LOCAL = "is link-local: it may be another one after the next boot"
 _MULTICAST = "is a multicast or reserved address, not one of this machine's"
+
+
+@dataclass(frozen=True)
+class SshTarget:
+    """A machine as ssh reaches it: ``host`` without brackets, ``user`` None where the target names none."""
+
+    user: str | None
+    host: str
+    port: int
 
 
 def address_problem(text: str) -> str | None:
@@ -43,8 +53,8 @@ def canonical_address(text: str) -> str:
     return text.casefold()
 
 
-def split_ssh(text: str) -> tuple[str | None, str, int] | None:
-    """Split ``[user@]host[:port]`` into user, host and port (22 when not given); None if it is none.
+def split_ssh(text: str) -> SshTarget | None:
+    """Split ``[user@]host[:port]`` (port 22 when not given); None if ``text`` is no ssh target.
 
     A bare IPv6 address is a host; a port needs brackets around it (``[fd00::2]:22``), as for ssh itself.
     """
@@ -54,16 +64,16 @@ def split_ssh(text: str) -> tuple[str | None, str, int] | None:
     literal = match["bracketed"] or match["bare"]
     if literal is not None and _ipv6(literal) is None:
         return None
-    return match["user"], literal or match["host"], int(match["port"] or 22)
+    return SshTarget(match["user"], literal or match["host"], int(match["port"] or 22))
 
 
 def canonical_ssh(text: str) -> str:
     """Return one spelling per machine: without user, host case-folded or as an address value, port 22 left out."""
-    parts = split_ssh(text)
-    if parts is None:
+    target = split_ssh(text)
+    if target is None:
         return text.casefold()
-    _, host, port = parts
-    return canonical_address(host) if port == 22 else f"{canonical_address(host)} port {port}"
+    host = canonical_address(target.host)
+    return host if target.port == 22 else f"{host} port {target.port}"
 
 
 def _octets(text: str) -> tuple[int, ...] | None:

@@ -119,7 +119,7 @@ def _user(name: Traced[str], ssh: Traced[str], fields: Fields, defaults: Fields)
     """The nearest statement counts: the node's ``user``, ``user@`` in its ssh target, then the default."""
     given = fields.text("user")
     target = split_ssh(ssh.value)
-    login = None if target is None or target[0] is None else ssh.with_value(target[0])
+    login = None if target is None or target.user is None else ssh.with_value(target.user)
     if given is not None and login is not None and given.value != login.value:
         fields.report.error(
             "SPK206",

@@ -44,13 +44,14 @@ def engine_words(plan: CommandPlan, values: Parameters, nnodes: int, report: Rep
 def _beginning(plan: CommandPlan) -> Words:
     """The recipe's entrypoint, the engine's program, the model.
 
-    An entrypoint that already ends with the program's subcommand (``… toolchain.py serve``) replaces the program.
+    An entrypoint that already ends with the program's last word, or with ``serve``, replaces the program: it is
+    ``… toolchain.py serve`` or ``sglang serve``.
     """
     recipe, engine = plan.recipe, plan.engine
     rule = from_rule(f"{engine.name} program", "what starts the server")
     start = _entrypoint(recipe)
     program = engine.program(recipe)
-    if not start or not program or start[-1].value != program[-1]:
+    if not start or not program or start[-1].value not in (program[-1], "serve"):
         start = (*start, *arguments.flags(rule, *program))
     if recipe.model is None:
         return start

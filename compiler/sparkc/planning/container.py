@@ -13,11 +13,11 @@ from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced, from_default, from_flag, from_rule
 
 _ULIMITS: Mapping[str, Traced[int]] = {
-    "memlock": Traced(-1, from_default("memlock", "RDMA registers memory; Docker's 8 MiB fails with ENOMEM")),
+    "memlock": Traced(-1, from_default("memlock", "at Docker's 8 MiB pinning memory, as RDMA does, fails with ENOMEM")),
     "nofile": Traced(1048576, from_default("nofile", "spark-vllm-docker's limit")),
-    "stack": Traced(67108864, from_default("stack", "NVIDIA's setting for its multi-node images")),
+    "stack": Traced(67108864, from_default("stack", "what NVIDIA recommends for its containers")),
 }
-_SHM = Traced("64gb", from_default("shared memory", "tensor parallel hangs on Docker's 64 MB"))
+_SHM = Traced("64gb", from_default("shared memory", "an engine's processes share it; Docker's 64 MB is too small"))
 _INFINIBAND = "/dev/infiniband"
 _BECAUSE = from_rule("RDMA", "the node lists HCAs; host networking alone falls back to TCP silently")
 _RDMA_DEVICE, _RDMA_CAPABILITY = Traced(_INFINIBAND, _BECAUSE), Traced("IPC_LOCK", _BECAUSE)
@@ -101,7 +101,7 @@ def _privileged(recipe: Recipe, overrides: Overrides, mods: Sequence[Mod]) -> Tr
         return Traced(True, from_rule(f"mod {asking.name}", "its mod.yaml requires privileged")).over(stated)
     if overrides.non_privileged:
         return Traced(False, from_flag("--non-privileged")).over(stated)
-    return stated or Traced(False, from_default("not privileged", "one device and one capability are enough for RDMA"))
+    return stated or Traced(False, from_default("not privileged", "GPUs need none, RDMA one device and one capability"))
 
 
 def _ipc_host(recipe: Recipe, overrides: Overrides) -> Traced[bool]:
@@ -114,7 +114,7 @@ def _ipc_host(recipe: Recipe, overrides: Overrides) -> Traced[bool]:
 def _network(overrides: Overrides) -> Traced[Literal["host", "bridge"]]:
     if overrides.publish:
         return Traced("bridge", from_flag(f"-p {overrides.publish[0]}"))
-    return Traced("host", from_default("host network", "engines open random ports between ranks"))
+    return Traced("host", from_default("host network", "engines open random ports besides the API's"))
 
 
 def _size(

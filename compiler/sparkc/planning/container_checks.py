@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkc.diagnostics import Report
-from sparkc.engines.serving import is_port
+from sparkc.engines.serving import is_loopback, is_port
 from sparkc.planning.model import Container, Mod
 from sparkc.planning.overrides import Overrides
 from sparkc.planning.sizes import in_bytes
@@ -20,7 +20,7 @@ def check_container(
     planned: Container,
     *,
     solo: bool,
-    api_host: Traced[str] | None,
+    api_host: Traced[str],
     report: Report,
 ) -> None:
     """Report settings that contradict each other. ``planned`` is rank 0's, ``api_host`` what the engine binds to."""
@@ -51,7 +51,9 @@ def check_container(
             hint="drop --non-privileged, or the mod",
         )
     _check_limits(planned, overrides, report)
-    _check_publish(overrides, solo=solo, api_host=api_host, report=report)
+    _check_publish(overrides, solo=solo, report=report)
+    if is_loopback(api_host.value):
+        _report_loopback(recipe, overrides, api_host, report)
 
 
 def _check_limits(planned: Container, overrides: Overrides, report: Report) -> None:
@@ -73,27 +75,37 @@ def _check_limits(planned: Container, overrides: Overrides, report: Report) -> N
         )
 
 
-def _check_publish(overrides: Overrides, *, solo: bool, api_host: Traced[str] | None, report: Report) -> None:
+def _check_publish(overrides: Overrides, *, solo: bool, report: Report) -> None:
     if overrides.publish and not solo:
         report.error(
             "SPK354",
             "-p publishes a port of one container; in a cluster the ranks need host networking",
             hint="remove -p, or compile with --solo",
         )
-    if (
-        overrides.publish
-        and api_host is not None
-        and (api_host.value in ("localhost", "::1") or api_host.value.startswith("127."))
-    ):
-        report.warning(
-            "SPK355",
-            f"the engine listens on {api_host.value} inside the container: a published port does not reach it",
-            api_host.origin.span,
-            hint="set --host 0.0.0.0",
-        )
     for text in overrides.publish:
         if not _is_publish(text):
             report.error("SPK356", f"-p {text}: not HOST:CONTAINER", hint="for example -p 9000:8000")
+
+
+def _report_loopback(recipe: Recipe, overrides: Overrides, host: Traced[str], report: Report) -> None:
+    """Warn that clients do not reach the API, whether the command says so or the engine's default."""
+    unless_told = " unless told" if host.origin.kind == "default" else ""
+    listens = f"{recipe.engine.value} listens on {host.value}{unless_told}"
+    at = host.origin.span or recipe.engine.origin.span
+    if overrides.publish:
+        report.warning(
+            "SPK355",
+            f"{listens}, inside the container: a published port does not reach it",
+            at,
+            hint="set --host 0.0.0.0",
+        )
+    else:
+        report.warning(
+            "SPK315",
+            f"{listens}: only programs on its own node reach the API",
+            at,
+            hint="add --host 0.0.0.0 (`host: 0.0.0.0` in a native recipe), unless that is meant",
+        )
 
 
 def _is_publish(text: str) -> bool:

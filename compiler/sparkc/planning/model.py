@@ -147,13 +147,37 @@ class RankPlan:
 
 
 @dataclass(frozen=True)
+class Endpoint:
+    """The API of one rank: its base URL, and whether only programs on the rank's own node reach it."""
+
+    node: str
+    url: str
+    local: bool
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the sum of the memory comes to on the tightest rank: bytes of weights, tokens that its KV cache holds.
+
+    ``length`` is the longest sequence that is served, ``estimated`` the names of the addends that are no measurement.
+    """
+
+    fits: bool
+    weights: int
+    tokens: int
+    length: int
+    estimated: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """A whole bundle before rendering.
 
     ``name`` is the bundle's one identity (folder, project, container). ``overrides`` is the JSON-ready record
     that reproduces this compile. ``earlyoom`` holds the watchdog's arguments, already split.
+    ``endpoints`` are those of the ranks that serve HTTP, in their order.
     ``models`` lists every model the ranks load (Hub ids or container paths), drafts included; ``revision`` is the
-    first one's.
+    first one's. ``memory`` is None where nothing is known about the model.
     """
 
     name: str
@@ -173,6 +197,12 @@ class Plan:
     revision: Traced[str] | None
     parameters: Mapping[str, Traced[str]]
     api_port: Traced[int] | None
-    client_url: str | None
+    endpoints: tuple[Endpoint, ...]
     ready_timeout: int
     diagnostics: tuple[Diagnostic, ...]
+    memory: Memory | None = None
+
+    @property
+    def client_url(self) -> str | None:
+        """The first URL that clients on other machines reach, None where there is none."""
+        return next((endpoint.url for endpoint in self.endpoints if not endpoint.local), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from sparkc.diagnostics import Related, Report
@@ -51,13 +51,16 @@ def mod_name(reference: str) -> str:
     return reference.rstrip("/").rpartition("/")[2].removesuffix(".zip")
 
 
-def check_mod_list(references: Sequence[Traced[str]], report: Report) -> None:
+def check_mod_list(references: Sequence[Traced[str]], report: Report, missing: Collection[str] = ()) -> None:
     """Check what the mods of one recipe must keep among each other: distinct names, the tools mod first.
 
-    All mods land in ``/workspace/mods/<name>``; two of one name would run over each other's files.
+    All mods land in ``/workspace/mods/<name>``; two of one name would run over each other's files. References in
+    ``missing`` name no mod, which is a fault of its own.
     """
     first: dict[str, Traced[str]] = {}
     for position, reference in enumerate(references):
+        if reference.value in missing:
+            continue
         name = mod_name(reference.value)
         if name in first:
             earlier = first[name].origin.span
@@ -77,6 +80,11 @@ def check_mod_list(references: Sequence[Traced[str]], report: Report) -> None:
                 reference.origin.span,
                 hint=f"list {reference.value!r} first under `mods:` in the recipe",
             )
+
+
+def unknown_mod(reference: Traced[str]) -> Mod:
+    """Return what stands for a mod that is missing or refused, so that planning goes on: it runs something."""
+    return Mod(mod_name(reference.value), reference, (ModFile("run.sh", b"", 0o755),))
 
 
 def build_mod(name: str, entries: Sequence[ModEntry], reference: Traced[str], report: Report) -> Mod | None:

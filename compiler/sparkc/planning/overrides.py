@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from sparkc.planning.model import Json
 from sparkc.record import dataclass
 
+# Options that are not called like their field.
+_OPTIONS = {"mods": "--mod", "volumes": "--volume", "jobs": "-j"}
+
 
 @dataclass(frozen=True)
 class Overrides:
@@ -60,6 +63,22 @@ class Overrides:
             for name in self.__match_args__
             if (value := getattr(self, name)) != getattr(Overrides, name)
         }
+
+    def options(self) -> tuple[str, ...]:
+        """Return the words of a command line that gives these overrides."""
+        words: list[str] = []
+        for name in self.__match_args__:
+            value = getattr(self, name)
+            if value == getattr(Overrides, name) or name == "arguments":
+                continue
+            flag = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            if isinstance(value, bool):
+                words.append(flag if value else f"--no-{name}")
+            elif isinstance(value, tuple):
+                words += [word for item in value for word in (flag, item if isinstance(item, str) else "=".join(item))]
+            else:
+                words += [flag, str(value)]
+        return (*words, "--", *self.arguments) if self.arguments else tuple(words)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Json]) -> Overrides:

@@ -10,6 +10,7 @@ from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.patterns import pattern
 from sparkc.planning.secret_shapes import looks_secret
+from sparkc.reading.source import CATALOGUE
 from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced
 
@@ -36,12 +37,24 @@ def check_image(image: Traced[str], report: Report) -> None:
     elif not _DIGEST.fullmatch(reference):
         name, _, tag = reference.rpartition("/")[2].partition(":")
         moving = f"{name} has no tag, so it means :latest" if not tag else f"the tag {tag} can move"
+        pinned = f"{reference.removesuffix(f':{tag}') if tag else reference}@sha256:…"
+        if image.origin.span is None:
+            remedy = f"give --image {pinned}"
+        elif _is_ours(image):
+            remedy = f"compile with --image {pinned}, or write it into a copy of the recipe"
+        else:
+            remedy = f"write {pinned} there, or compile with --image {pinned}"
         report.warning(
             "SPK361",
             f"image {reference} is not pinned: {moving}, and an unchanged bundle would start something else",
             image.origin.span,
-            hint="write image@sha256:…; `docker image inspect --format '{{.RepoDigests}}' IMAGE` shows the digest",
+            hint=f"{remedy}; `docker image inspect --format '{{{{.RepoDigests}}}}' {reference}` shows the digest",
         )
+
+
+def _is_ours(value: Traced[str]) -> bool:
+    """Return whether ``value`` stands in a recipe of our catalogue, which the user cannot edit."""
+    return value.origin.span is not None and value.origin.span.source.name.startswith(CATALOGUE)
 
 
 def models(recipe: Recipe, words: Words) -> tuple[Traced[str], ...]:
@@ -65,7 +78,8 @@ def check_models(recipe: Recipe, found: tuple[Traced[str], ...], words: Words, r
             "SPK362",
             f"model {found[0].value} has no pinned revision",
             found[0].origin.span,
-            hint="add the 40-hex revision of the snapshot that you tested",
+            hint="add the 40-hex revision of the snapshot that you tested"
+            + (" to a copy of the recipe" if _is_ours(found[0]) else ""),
         )
     elif not _COMMIT.fullmatch(pinned.value):
         report.warning(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sparkc.diagnostics import Report
 from sparkc.diagnostics.suggest import did_you_mean
-from sparkc.engines import arguments
 from sparkc.engines.arguments import Words
 from sparkc.engines.base import Engine, World
 from sparkc.engines.registry import ENGINES
@@ -13,7 +12,7 @@ from sparkc.fabric.registry import fabric_of
 from sparkc.fabric.rules import check_serving
 from sparkc.flags.check import check_command
 from sparkc.planning import pins
-from sparkc.planning.api import api_port, client_url
+from sparkc.planning.api import api_port, endpoints
 from sparkc.planning.command import CommandPlan, engine_words
 from sparkc.planning.container import image_of
 from sparkc.planning.container_checks import check_container
@@ -28,6 +27,7 @@ from sparkc.planning.ranks import plan_ranks
 from sparkc.planning.secret_shapes import check_ranks
 from sparkc.planning.selection import select
 from sparkc.recipe.model import Recipe
+from sparkc.record import replace
 from sparkc.traced import Traced, from_default, from_flag
 
 _MASTER_PORT = 29501  # vLLM's own default since 0.11.1, and spark-vllm-docker's
@@ -35,12 +35,20 @@ _MASTER_PORT = 29501  # vLLM's own default since 0.11.1, and spark-vllm-docker's
 
 def make_plan(inputs: Inputs, report: Report) -> Plan | None:
     """Return the plan, or None when something in the inputs is wrong; every problem is in ``report``."""
+    own = Report()  # what was found before, such as a missing mod, keeps nothing else from being found
+    plan = _plan(inputs, own)
+    for diagnostic in own.diagnostics:
+        report.add(diagnostic)
+    return None if plan is None or report.failed else replace(plan, diagnostics=report.diagnostics)
+
+
+def _plan(inputs: Inputs, report: Report) -> Plan | None:
     group = _decide(inputs, report)
     if group is None:
         return None
     recipe, overrides = inputs.recipe, inputs.overrides
     ranks, words = plan_ranks(group, report)
-    host = arguments.last_value(words, ("--host",))
+    host = group.engine.api_host(words, ranks[0].environment)
     solo, settings = group.selection.solo, ranks[0].container
     check_container(recipe, overrides, inputs.mods, settings, solo=solo, api_host=host, report=report)
     watchdog = earlyoom(recipe, overrides, report)
@@ -85,7 +93,7 @@ def make_plan(inputs: Inputs, report: Report) -> Plan | None:
         revision=pins.revision(recipe, words),
         parameters=group.values,
         api_port=port,
-        client_url=client_url(group, port),
+        endpoints=endpoints(ranks, host.value, overrides.publish) if port is not None else (),
         ready_timeout=max(start, recipe.ready_timeout.value if recipe.ready_timeout is not None else 0),
         diagnostics=report.diagnostics,
     )
@@ -149,7 +157,7 @@ def _master_port(inputs: Inputs) -> Traced[int]:
     if given is not None:
         return Traced(given, from_flag(f"--master-port {given}")).over(inputs.inventory.master_port)
     return inputs.inventory.master_port or Traced(
-        _MASTER_PORT, from_default("master port", "the default of vLLM and others")
+        _MASTER_PORT, from_default("master port", "the default of vLLM and spark-vllm-docker")
     )
 
 

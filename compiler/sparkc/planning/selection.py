@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkc.diagnostics import Report
+from sparkc.diagnostics import Related, Report
 from sparkc.diagnostics.suggest import did_you_mean
 from sparkc.engines.base import Engine, World
 from sparkc.inventory.model import Inventory, Node
@@ -65,7 +65,7 @@ def select(
     fewer needed than given trims with a note, more is an error, and a need of one is compiled as solo.
     """
     given = given_nodes(inventory, overrides.nodes, report)
-    if given is None:
+    if given is None or _contradicts_solo_only(recipe, engine, count_world, given[0].gpu_count, report):
         return None
     alone = overrides.nodes is None and recipe.solo_only is not None and recipe.solo_only.value
     solo = overrides.solo or len(given) == 1 or alone
@@ -77,13 +77,7 @@ def select(
     what = f"recipe needs {needed} node(s){_because(recipe, engine, world)}"
     span = _need_span(recipe, world)
     if needed > len(given) or (solo and needed > 1):
-        available = (
-            "--solo gives one"
-            if overrides.solo
-            else "solo_only gives one"
-            if alone
-            else f"only {len(given)} given: {_names(given)}"
-        )
+        available = "--solo gives one" if overrides.solo else f"only {len(given)} given: {_names(given)}"
         report.error(
             "SPK384", f"{what}; {available}", span, hint="give more nodes with --nodes, or lower the parallel sizes"
         )
@@ -107,6 +101,27 @@ def select(
         flag = "--ray" if overrides.ray else "--no-ray"
         report.error("SPK386", f"{flag} is incompatible with a single node", hint=f"drop {flag}, or give more nodes")
     return Selection(nodes, solo, world)
+
+
+def _contradicts_solo_only(recipe: Recipe, engine: Engine, count_world: CountWorld, gpus: int, report: Report) -> bool:
+    """Report a solo_only recipe that needs several nodes even when it is compiled solo: no option can help."""
+    only = recipe.solo_only
+    if only is None or not only.value:
+        return False
+    world = count_world(True)
+    needed = nodes_needed(recipe, engine, world, Report(), gpus=gpus, solo=True)
+    if needed is None or needed == 1:
+        return False
+    size = recipe.nodes if recipe.nodes is not None and recipe.nodes.value > 1 else world.stated
+    key = "" if size is None else f" for {size.origin.text.rpartition(': ')[2]}"
+    report.error(
+        "SPK384",
+        f"recipe needs {needed} node(s){_because(recipe, engine, world)}{key}, and solo_only allows one",
+        _need_span(recipe, world),
+        hint="remove solo_only, or make the parallel sizes fit one node",
+        related=[] if only.origin.span is None else [Related("solo_only is set here", only.origin.span)],
+    )
+    return True
 
 
 def nodes_needed(

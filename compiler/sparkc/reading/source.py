@@ -8,6 +8,9 @@ from itertools import accumulate
 
 from sparkc.record import dataclass, field
 
+# Begins the name of a recipe of our own catalogue in records, in diagnostics and on the command line.
+CATALOGUE = "sparkc:"
+
 
 @dataclass(frozen=True)
 class Source:

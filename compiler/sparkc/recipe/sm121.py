@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sparkc.diagnostics import Report, Severity
 from sparkc.reading.fields import Fields
 from sparkc.reading.node import Document
@@ -53,6 +55,7 @@ def read(document: Document, report: Report) -> Recipe | None:
     parent_model, port = fields.text("parent_model"), fields.integer("port", 1, 65535)
     nodes, parallel = fields.integer("required_nodes", 1), _parallel(fields)
     words, entrypoint = _words(fields), fields.texts("entrypoint")
+    words += _backend(words, fields, engine)
     container = ContainerSpec(shm_size=read_size(fields, "shm_size"), devices=fields.texts("devices"))
     env, mounts = literal_env(fields.text_map("env")), _mounts(fields)
     ready_timeout = fields.integer("ready_timeout", 1)
@@ -92,7 +95,7 @@ def _parallel(fields: Fields) -> Parallel:
 
 
 def _words(fields: Fields) -> tuple[Word, ...]:
-    """Split the fragments of ``args``; ``distributed_backend`` adds its flag unless ``args`` has it."""
+    """Split the fragments of ``args``."""
     words: list[Word] = []
     for fragment in fields.texts("args"):
         split = split_words(fragment.value)
@@ -106,10 +109,23 @@ def _words(fields: Fields) -> tuple[Word, ...]:
             continue
         words += [Word((Text(text),), fragment.origin) for text in split]
     check_characters(words, fields.report)
-    backend = fields.text("distributed_backend")
-    if backend is not None and not any(visible(word).split("=")[0] == _BACKEND for word in words):
-        words += [Word((Text(text),), backend.origin) for text in (_BACKEND, backend.value)]
     return tuple(words)
+
+
+def _backend(words: Sequence[Word], fields: Fields, engine: Traced[str] | None) -> tuple[Word, ...]:
+    """Return the flag that ``distributed_backend`` stands for, unless ``args`` has it. Only vLLM has a choice."""
+    backend = fields.text("distributed_backend")
+    if backend is None or any(visible(word).split("=")[0] == _BACKEND for word in words):
+        return ()
+    if engine is not None and engine.value != "vllm":
+        fields.report.note(
+            "SPK129",
+            f"distributed_backend is not carried over: engine {engine.value} has no choice of one",
+            backend.origin.span,
+            hint="remove it",
+        )
+        return ()
+    return tuple(Word((Text(text),), backend.origin) for text in (_BACKEND, backend.value))
 
 
 def _mounts(fields: Fields) -> tuple[MountSpec, ...]:

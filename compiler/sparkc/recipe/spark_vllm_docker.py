@@ -22,6 +22,8 @@ _REQUIRED = ("name", "recipe_version", "container", "command")
 _OPTIONAL = ("description", "model", "mods", "defaults", "env", "build_args", "cluster_only", "solo_only")
 # Keys of forks, which upstream ignores.
 _FORKS = ("model_revision", "model_required_files", "launch", "pull_image")
+# The launcher has a flag of this name, and does not look for it in recipes.
+_RAY = "ray"
 # What a shell changes between the double quotes of `export KEY="VALUE"`, which the launcher writes.
 _LIVE = "$`\\"
 
@@ -34,7 +36,8 @@ def matches(document: Document) -> bool:
 def read(document: Document, report: Report) -> Recipe | None:
     """Return the recipe, or None when its name, container or command is missing or unusable."""
     fields = Fields(document.root, "", report, lenient=True)
-    fields.unknown((*_REQUIRED, *_OPTIONAL, *_FORKS), severity=Severity.WARNING)
+    fields.unknown((*_REQUIRED, *_OPTIONAL, *_FORKS, _RAY), severity=Severity.WARNING)
+    _tell_of_ray(fields)
     has_keys(fields, _REQUIRED)
     title, image, description = fields.text("name"), fields.text("container"), fields.text("description")
     model, revision = fields.text("model"), fields.text("model_revision")
@@ -68,6 +71,27 @@ def read(document: Document, report: Report) -> Recipe | None:
         earlyoom=earlyoom,
         notes=notes,
     )
+
+
+def _tell_of_ray(fields: Fields) -> None:
+    asked = fields.boolean(_RAY)
+    if asked is None:
+        return
+    if asked.value:
+        fields.report.warning(
+            "SPK129",
+            "ray: true is not carried over: spark-vllm-docker's launcher starts vLLM on Ray for its flag alone",
+            asked.origin.span,
+            hint="compile with --ray",
+        )
+    else:
+        fields.report.note(
+            "SPK129",
+            "ray: false changes nothing: several nodes run without Ray unless --ray is given, here and in"
+            " spark-vllm-docker's launcher",
+            asked.origin.span,
+            hint="remove it",
+        )
 
 
 def _command(fields: Fields) -> ParsedCommand | None:

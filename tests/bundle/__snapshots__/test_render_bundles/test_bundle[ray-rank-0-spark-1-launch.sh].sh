@@ -39,7 +39,7 @@ apply_mod '02-loop' 'loop' ''
 
 # Ends the engine before a full unified memory freezes the node; it runs beside the engine and ends with the container.
 if ! command -v earlyoom >/dev/null 2>&1; then
-  say "earlyoom is not in this image: list the mod use-official-vllm first, take an image that has it, or compile without --earlyoom"
+  say 'earlyoom is not in this image: take an image that has it, add the mod use-official-vllm of https://github.com/eugr/spark-vllm-docker before the other mods, or remove earlyoom from the recipe'
   exit 127
 fi
 earlyoom \
