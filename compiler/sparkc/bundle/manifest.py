@@ -17,6 +17,7 @@ from sparkc.planning.model import Plan, RankPlan
 from sparkc.record import dataclass
 
 MANIFEST = "bundle.json"
+_compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ class Manifest:
     ranks: tuple[RankEntry, ...]
     files: tuple[FileEntry, ...]
     group_digest: str
+
+
+_RECORDS = (RankEntry, FileEntry)
+_NESTING = (dict, list, tuple, *_RECORDS)
 
 
 def sha256(data: bytes) -> str:
@@ -187,10 +192,25 @@ def _rank_entry(rank: RankPlan, folder: str, digest: str) -> RankEntry:
 def to_bytes(manifest: Manifest) -> bytes:
     """Return bundle.json's bytes: keys in the order of :class:`Manifest`, which is the order to read them in.
 
-    Invisible characters are escaped, so that the text is also exact for a YAML reader, which ours is.
+    What holds no other list or mapping is one line, such as a file: a diff shows one line for it. Invisible
+    characters are escaped, so that the text is also exact for a YAML reader, which ours is.
     """
-    text = json.dumps({"sparkc_bundle": 1, **_fields(manifest)}, indent=2, ensure_ascii=False, default=_fields)
+    text = _json({"sparkc_bundle": 1, **_fields(manifest)}, "")
     return (escape_invisible(text) + "\n").encode()
+
+
+def _json(value: object, indent: str) -> str:
+    if isinstance(value, _RECORDS):
+        value = _fields(value)
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if not any(isinstance(member, _NESTING) for member in members):
+        return _compact(value)
+    inner = f"{indent}  "
+    separator = f",\n{inner}"
+    if isinstance(value, dict):
+        rows = (f"{_compact(key)}: {_json(member, inner)}" for key, member in value.items())
+        return f"{{\n{inner}{separator.join(rows)}\n{indent}}}"
+    return f"[\n{inner}{separator.join(_json(member, inner) for member in members)}\n{indent}]"
 
 
 def _fields(record: Manifest | RankEntry | FileEntry) -> dict[str, object]:
