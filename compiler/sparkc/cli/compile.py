@@ -123,14 +123,18 @@ def compile_recorded(project: Project, directory: Path, out: Path, report: Repor
         if not report.failed:
             report.error(
                 "SPK605",
-                f"{directory.name} is unfinished: its first compile was interrupted",
-                hint="compile its recipe again",
+                f"{directory.name} has no bundle.json: a compile was interrupted, or somebody removed it",
+                hint="restore it from git, or compile its recipe again",
             )
         return None
     recipe = _recorded_recipe(project, manifest, directory, report)
     if recipe is None:
         return None
-    overrides = Overrides.from_record(manifest.overrides)
+    try:
+        overrides = Overrides.from_record(manifest.overrides)
+    except ValueError as error:
+        report.error("SPK709", f"{directory.name}/{MANIFEST}: overrides.{error}", hint="restore bundle.json from git")
+        return None
     return compile_recipe(project, recipe, _recorded_inventory(project, manifest), overrides, out, report)
 
 
@@ -157,15 +161,17 @@ def bundle_directories(out: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _is_bundle(folder: Path) -> bool:
-    return (folder / MANIFEST).is_file() or (folder / JOURNAL).is_file()
+    kept = (folder / MANIFEST, folder / JOURNAL)
+    return any(path.is_file() for path in kept) or any(folder.glob("rank-*/compose.yaml"))
 
 
 def _recorded_recipe(project: Project, manifest: Manifest, directory: Path, report: Report) -> RecipeFile | None:
     path = manifest.recipe.get("path")
     if path is None:
+        name = manifest.recipe.get("name", "a recipe")
         report.error(
             "SPK701",
-            f"{directory.name} was compiled from {manifest.recipe['name']}, which lies outside the project",
+            f"{directory.name} was compiled from {name}, which lies outside the project",
             hint="copy the recipe into the project's recipes/ and compile it from there with --force",
         )
         return None

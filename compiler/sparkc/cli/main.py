@@ -121,6 +121,10 @@ def _failed(error: Exception) -> int:
     if isinstance(error, SparkcError):
         click.echo(str(error), err=True)
         return 1
+    if isinstance(error, OSError):
+        # A full disk behind standard output, a current folder that is gone: the world's faults, not ours.
+        click.echo(f"cannot go on: {error.strerror or error}", err=True)
+        return 1
     from sparkc.cli.crash import crash_report  # platform facts and tracebacks cost time that only a crash needs
 
     click.echo(crash_report(error, sys.argv[1:]), err=True)

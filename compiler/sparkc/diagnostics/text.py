@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from sparkc.diagnostics.escape import printable, printable_character, printable_lines
 from sparkc.diagnostics.model import Diagnostic, Severity
 from sparkc.diagnostics.summary import summary
+from sparkc.diagnostics.tokens import masked
 from sparkc.reading.source import Span
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -47,7 +48,7 @@ def _place(span: Span | None) -> str:
 
 def _excerpt(span: Span | None, mark: str, paint: str, *, color: bool) -> list[str]:
     """Return the source line and the line of carets; nothing where there is no text, as in an empty file."""
-    line = span.source.line(span.line) if span else ""
+    line = masked(span.source.line(span.line)) if span else ""
     if span is None or not line.strip():
         return []
     cells = [_TAB if char == "\t" else printable_character(char) for char in line]

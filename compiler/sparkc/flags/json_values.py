@@ -157,12 +157,14 @@ def _becomes(value: Any, wanted: str) -> bool:
         return isinstance(value, bool) or (value in (0, 1) if not isinstance(value, str) else value.lower() in _TRUTH)
     if isinstance(value, str):
         return re.fullmatch(r"\s*[-+]?[\d_]+(\.\d*)?([eE][-+]?\d+)?\s*", value) is not None
-    return wanted == "float" or float(value).is_integer()
+    return wanted == "float" or isinstance(value, int) or float(value).is_integer()
 
 
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
     except ValueError:
         # newer vLLM takes 80g and the like for numbers, outside quotes
         expanded = re.sub(_SUFFIXED, lambda match: match[0] if match[1] else str(human_int(match[0])), text)
@@ -176,7 +178,7 @@ def _scalar(text: str) -> Any:
     for read in (json.loads, human_int):
         try:
             return read(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return text
 

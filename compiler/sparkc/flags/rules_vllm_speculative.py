@@ -30,6 +30,8 @@ def speculative(here: Situation) -> None:
 
 def _check(here: Situation, config: Mapping[str, Any], at: Traced[str]) -> None:
     method, model = config.get("method"), config.get("model")
+    if not isinstance(method, str):
+        method = None
     if model is None and (method in _WITH_MODEL or method is None) and "num_speculative_tokens" in config:
         here.findings.wrong(
             "SPK820",

@@ -28,12 +28,17 @@ _WANTED = {
 }
 
 
+_MOST_DIGITS = 300  # more than any count; a float, which some are read through, ends soon after
+
+
 def human_int(text: str) -> int:
     """Read vLLM's human-readable integers: ``25.6k`` is 25600, ``1K`` is 1024.
 
     Raises:
         ValueError: the text is no such number; a decimal with a binary suffix is none either.
     """
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{text[:20]}… has too many digits")
     match = None if text.isdecimal() else re.fullmatch(_HUMAN, text.strip())
     if match is None:
         return int(text)

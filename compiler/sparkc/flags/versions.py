@@ -54,7 +54,7 @@ _TITLES = {"vllm": "vLLM", "sglang": "SGLang"}
 def numbers(version: str) -> Version:
     """Return a version's numbers for comparison; ``0.33`` counts as ``0.33.0``."""
     match = _NUMBERS.match(version)
-    parts = tuple(int(part) for part in match[1].split(".")) if match is not None else ()
+    parts = tuple(int(part) if len(part) < 10 else 10**9 for part in match[1].split(".")) if match is not None else ()
     return parts + (0,) * (3 - len(parts))
 
 

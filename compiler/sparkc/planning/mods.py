@@ -169,7 +169,8 @@ def _name_problem(path: str) -> str | None:
         return "a file name that leaves the mod"
     if "" in parts or "." in parts:
         return "a file name with an empty part"
-    return None
+    own = any(part.startswith(".sparkc-") for part in parts)
+    return "a file name that sparkc keeps for its own" if own else None
 
 
 def _collisions(entries: Iterable[ModEntry]) -> Iterator[tuple[str, str]]:

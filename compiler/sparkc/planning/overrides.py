@@ -82,9 +82,29 @@ class Overrides:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Json]) -> Overrides:
-        """Return the overrides of a recorded bundle; unknown keys are for the caller's schema check to find."""
-        known = cls.__match_args__
-        return cls(**{key: _from_json(value) for key, value in record.items() if key in known})  # type: ignore[arg-type]
+        """Return the overrides of a recorded bundle.
+
+        Raises:
+            ValueError: a key is unknown, or its value is not of the key's kind; the message names it.
+        """
+        kinds: Mapping[str, str] = cls.__annotations__
+        for key, value in record.items():
+            if key not in kinds:
+                raise ValueError(f"{key} is no option that can be recorded")
+            if not _fits(value, kinds[key]):
+                raise ValueError(f"{key} does not have the form in which it is recorded")
+        return cls(**{key: _from_json(value) for key, value in record.items()})  # type: ignore[arg-type]
+
+
+def _fits(value: Json, kind: str) -> bool:
+    """Tell whether a recorded value is of the kind that a field's annotation names."""
+    if kind.startswith("tuple[tuple"):
+        return isinstance(value, list) and all(
+            isinstance(item, list) and len(item) == 2 and all(isinstance(text, str) for text in item) for item in value
+        )
+    if kind.startswith("tuple"):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return type(value) is {"str": str, "int": int, "bool": bool}[kind.split(" |", maxsplit=1)[0]]
 
 
 def _as_json(value: object) -> Json:

@@ -113,7 +113,7 @@ def _draft(words: Words) -> Traced[str] | None:
         return None
     try:
         config = json.loads(text.value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     model = config.get("model") if isinstance(config, dict) else None
     return text.with_value(model) if isinstance(model, str) and model else None

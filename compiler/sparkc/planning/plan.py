@@ -56,6 +56,15 @@ def _plan(inputs: Inputs, report: Report) -> Plan | None:
     pins.check_image(ranks[0].container.image, report)
     pins.check_models(recipe, models, words, report)
     _check_command(group, words, report)
+    for secret in recipe.secrets:
+        literal = ranks[0].environment.get(secret.value)
+        if literal is not None:
+            report.error(
+                "SPK371",
+                f"{secret.value} is listed under secrets and also set to a value that the bundle would hold",
+                literal.origin.span or secret.origin.span,
+                hint=f"remove the value: {secret.value} is read on the node",
+            )
     check_command(
         group.engine.name,
         recipe,

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from sparkc.diagnostics import Report
+from sparkc.diagnostics.tokens import TOKEN
 from sparkc.planning.model import Exec, RankPlan
 from sparkc.traced import Traced
-
-# Published prefixes of access tokens: Hugging Face, OpenAI and Anthropic, GitHub, GitLab, Slack, AWS, NVIDIA NGC.
-_TOKEN = re.compile(
-    r"(?<![A-Za-z0-9_])(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
-    r"|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|nvapi-[\w-]{20,})"
-)
 
 
 def looks_secret(text: str) -> bool:
     """True for text that holds something shaped like an access token."""
-    return _TOKEN.search(text) is not None
+    return TOKEN.search(text) is not None
 
 
 def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
@@ -29,7 +23,7 @@ def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
         everything = [*words, *rank.environment.values(), *(mount.source for mount in rank.mounts)]
         everything.append(rank.container.image)
         # One search over all of it: nearly always there is nothing to name.
-        if not _TOKEN.search("\n".join([*rank.environment, *(traced.value for traced in everything)])):
+        if not TOKEN.search("\n".join([*rank.environment, *(traced.value for traced in everything)])):
             continue
         _check(rank.environment.items(), report)
         _check((("the command", word) for word in words), report)
@@ -40,7 +34,7 @@ def check_ranks(ranks: Sequence[RankPlan], report: Report) -> None:
 def check_files(files: Iterable[tuple[str, bytes]], report: Report) -> None:
     """Report token-shaped text in rendered files (path, content), wherever it came from: a mod, a description."""
     for path, data in files:
-        if _TOKEN.search(data.decode("utf-8", "replace")):
+        if TOKEN.search(data.decode("utf-8", "replace")):
             report.error(
                 "SPK370",
                 f"{path} would hold something that looks like an access token; a bundle is committed to git",
@@ -51,8 +45,8 @@ def check_files(files: Iterable[tuple[str, bytes]], report: Report) -> None:
 def _check(values: Iterable[tuple[str, Traced[str]]], report: Report) -> None:
     """Check (name, value) pairs. The message never repeats the value."""
     for name, traced in values:
-        if _TOKEN.search(traced.value) or _TOKEN.search(name):
-            shown = "a name" if _TOKEN.search(name) else name
+        if TOKEN.search(traced.value) or TOKEN.search(name):
+            shown = "a name" if TOKEN.search(name) else name
             report.error(
                 "SPK370",
                 f"{shown} holds something that looks like an access token; a bundle is committed to git",
