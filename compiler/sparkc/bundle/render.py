@@ -33,8 +33,8 @@ class VendoredMod:
 def render(plan: Plan) -> Files:
     """Return all files of the bundle, bundle.json included, sorted by path.
 
-    A rank's digest covers every file of its folder, with an empty digest label in compose.yaml: the label holds
-    the digest itself.
+    A rank's digest covers every file of its folder, with an empty digest label in compose.yaml: the label, its last
+    line, holds the digest itself.
     """
     mods = tuple(_vendored(position, mod) for position, mod in enumerate(_active(plan.mods), start=1))
     folders = {rank.rank: folder_name(rank) for rank in plan.ranks}
@@ -42,8 +42,9 @@ def render(plan: Plan) -> Files:
     digests: dict[int, str] = {}
     for rank in plan.ranks:
         rank_files = _rank_files(plan, rank, mods)
-        digests[rank.rank] = manifests.files_digest([_compose_file(plan, rank, digest=""), *rank_files])
-        rank_files.append(_compose_file(plan, rank, digest=digests[rank.rank]))
+        compose = _compose_file(plan, rank)
+        digests[rank.rank] = manifests.files_digest([compose, *rank_files])
+        rank_files.append(_labelled(compose, digests[rank.rank]))
         files += (BundleFile(f"{folders[rank.rank]}/{f.path}", f.data, f.mode) for f in rank_files)
     files.append(_file("README.md", "README.md.j2", readme_context(plan, folders, _mod_titles(plan, mods))))
     manifest = manifests.make_manifest(plan, folders, digests, files)
@@ -96,7 +97,14 @@ def _without(earlyoom: Traced[tuple[str, ...]]) -> str:
     return "remove earlyoom from the recipe"
 
 
-def _compose_file(plan: Plan, rank: RankPlan, *, digest: str) -> BundleFile:
+def _labelled(compose: BundleFile, digest: str) -> BundleFile:
+    """Return compose.yaml with its digest: rendering it a second time would cost a tenth of all rendering."""
+    above, _, below = compose.data.rpartition(b'""')
+    assert below == b"\n"  # noqa: S101 - the label is the template's last line
+    return BundleFile(compose.path, above + f'"{digest}"\n'.encode(), compose.mode)
+
+
+def _compose_file(plan: Plan, rank: RankPlan) -> BundleFile:
     limits = {name: limit.value for name, limit in rank.container.ulimits.items()}
     names = [name for name in _ULIMIT_ORDER if name in limits] + sorted(limits.keys() - set(_ULIMIT_ORDER))
     context = {
@@ -106,7 +114,7 @@ def _compose_file(plan: Plan, rank: RankPlan, *, digest: str) -> BundleFile:
         "secrets": plan.secrets,
         "environment": [(k, v.value) for k, v in rank.environment.items() if not fits_env_file(v.value)],
         "ulimits": [(name, limits[name]) for name in names],
-        "digest": digest,
+        "digest": "",
     }
     return _file("compose.yaml", "compose.yaml.j2", context)
 
