@@ -15,6 +15,7 @@ from sparkc.cli.compile import Writing, compile_recorded, manifest_place, verify
 from sparkc.cli.output import from_error, print_diagnostics, shown
 from sparkc.cli.project import Project
 from sparkc.diagnostics import Diagnostic, Report, Severity
+from sparkc.diagnostics.escape import printable_lines
 from sparkc.errors import SparkcError
 from sparkc.reading.source import Source, Span
 
@@ -75,7 +76,7 @@ def _check(project: Project, directory: Path, how: Writing, again: Sequence[str]
         return {_LOST}
     if how.format_ == "text":
         for difference in differences:
-            click.echo(difference.diff, nl=False)
+            click.echo("\n".join(printable_lines(difference.diff)), nl=False)
     # An interrupted compile left files of two compiles behind, and the next one finishes it.
     unfinished = report.failed
     manifest = load_manifest(directory, Report())

@@ -9,6 +9,7 @@ import click
 from sparkc.cli.inputs import load_recipe
 from sparkc.cli.project import RecipeFile, all_recipes, find_project, recipe_name
 from sparkc.diagnostics import Report
+from sparkc.diagnostics.escape import printable
 from sparkc.inventory.example import example_inventory
 from sparkc.inventory.model import Node
 from sparkc.planning.resolve import resolve
@@ -66,4 +67,4 @@ def _print_table(rows: list[dict[str, object]]) -> None:
     cells = [[str(row[column] or "-") for column in _COLUMNS] for row in rows]
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
     for line in ([column.upper() for column in _COLUMNS], *cells):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        click.echo(printable("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()))

@@ -12,6 +12,7 @@ from sparkc.cli.inputs import load_recipe
 from sparkc.cli.output import Format, print_diagnostics
 from sparkc.cli.project import find_project, find_recipe
 from sparkc.diagnostics import Report
+from sparkc.diagnostics.escape import printable
 from sparkc.inventory.example import example_inventory
 from sparkc.planning.resolve import Resolved, resolve
 from sparkc.recipe.model import Param, Part, Recipe, Script
@@ -91,10 +92,10 @@ def _print(facts: dict[str, Any]) -> None:
         if isinstance(value, dict):
             click.echo(f"{key}:")
             for name, item in value.items():
-                click.echo(f"  {name}: {item}")
+                click.echo(printable(f"  {name}: {item}"))
         elif isinstance(value, list):
             click.echo(f"{key}:")
             for item in value:
-                click.echo(f"  {item}")
+                click.echo(printable(f"  {item}"))
         else:
-            click.echo(f"{key}: {value}")
+            click.echo(printable(f"{key}: {value}"))

@@ -9,8 +9,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> list[str]:
-    """Return the lines of a message, each printable."""
-    return [printable(line) for line in text.split("\n")]
+    """Return the lines of a text, each printable, and none that GitHub's runner takes for a command (``::error::``)."""
+    return [_no_command(printable(line)) for line in text.split("\n")]
+
+
+def _no_command(line: str) -> str:
+    return line.replace("::", "\\::", 1) if line.lstrip(" +-").startswith("::") else line
 
 
 def printable_character(char: str) -> str:
