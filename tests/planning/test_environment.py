@@ -186,3 +186,8 @@ def test_values_stay_as_typed():
         ("C", "NO"),
         ("D", "24.10"),
     }
+
+
+@pytest.mark.parametrize("key", ["WORKSPACE_DIR", "PWD", "IFS"])
+def test_what_the_shell_sets_itself_is_told(key):
+    assert "SPK334" in compile_text(native(f"env: {{{key}: /mine}}")).codes

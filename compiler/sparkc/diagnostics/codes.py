@@ -118,6 +118,7 @@ CODES: dict[str, str] = {
     "SPK330": "not the name of an environment variable",
     "SPK332": "wiring variable with one value for all ranks",
     "SPK333": "variable one slip away from a known one",
+    "SPK334": "variable that launch.sh or its shell sets",
     "SPK340": "unreadable -v",
     "SPK341": "two mounts on one target",
     "SPK342": "unusable mount source",

@@ -20,6 +20,9 @@ _NAME = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 # Keys that recipes and inventories set beside those of sparkc; a slip in one is as silent.
 _OFTEN_SET = ("NCCL_DEBUG", "VLLM_ATTENTION_BACKEND", "HF_HUB_OFFLINE", "MAX_JOBS")
 
+# WORKSPACE_DIR is launch.sh's own, the others POSIX gives to any sh.
+_OF_THE_SHELL = frozenset({"WORKSPACE_DIR", "IFS", "OLDPWD", "OPTIND", "PPID", "PWD"})
+
 DEFAULTS: Layer = {
     "PYTORCH_CUDA_ALLOC_CONF": Traced(
         "expandable_segments:True", from_default("PyTorch allocator", "spark-vllm-docker sets it on every container")
@@ -95,7 +98,7 @@ def _without_none(traced: Traced[str | None] | None) -> Traced[str] | None:
 
 
 def check_names(layers: Sequence[Layer], report: Report) -> None:
-    """Report keys that are no environment names and values that no environment can hold."""
+    """Report keys that are no environment names, and keys that launch.sh and its shell set themselves."""
     for layer in layers:
         for key, traced in layer.items():
             if not _NAME.fullmatch(key):
@@ -104,6 +107,13 @@ def check_names(layers: Sequence[Layer], report: Report) -> None:
                     f"{key!r} is not the name of an environment variable",
                     traced.origin.span,
                     hint="letters, digits and _, not starting with a digit",
+                )
+            elif key in _OF_THE_SHELL and traced.value is not None:
+                report.warning(
+                    "SPK334",
+                    f"{key} does not reach the engine as it is set here: launch.sh or its shell sets it",
+                    traced.origin.span,
+                    hint=f"remove {key}",
                 )
 
 

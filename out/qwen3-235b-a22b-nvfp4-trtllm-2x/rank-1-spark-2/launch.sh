@@ -38,10 +38,10 @@ apply_mod '01-openssh-server' 'openssh-server' '.sparkc-applied-01-openssh-serve
 
 # once TITLE WORD...: run a command that the engine needs; stop the rank if it fails.
 once() {
-  title=$1
+  sparkc_title=$1
   shift
-  say "$title"
-  "$@" || stop "$title" "$?"
+  say "$sparkc_title"
+  "$@" || stop "$sparkc_title" "$?"
 }
 
 once 'prepare ssh with the keys in /tmp/.ssh' \

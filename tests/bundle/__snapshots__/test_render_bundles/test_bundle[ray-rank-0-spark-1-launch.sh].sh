@@ -52,10 +52,10 @@ earlyoom \
 
 # once TITLE WORD...: run a command that the engine needs; stop the rank if it fails.
 once() {
-  title=$1
+  sparkc_title=$1
   shift
-  say "$title"
-  "$@" || stop "$title" "$?"
+  say "$sparkc_title"
+  "$@" || stop "$sparkc_title" "$?"
 }
 
 once 'start the Ray head' \

@@ -52,19 +52,19 @@ earlyoom \
 
 # retry SECONDS TITLE WORD...: run a command every two seconds until it succeeds or the time is up.
 retry() {
-  limit=$1
-  deadline=$(($(date +%s) + $1))
-  title=$2
+  sparkc_limit=$1
+  sparkc_deadline=$(($(date +%s) + $1))
+  sparkc_title=$2
   shift 2
-  say "$title (for up to $limit s)"
+  say "$sparkc_title (for up to $sparkc_limit s)"
   until "$@"; do
-    code=$?
-    if [ "$(date +%s)" -ge "$deadline" ]; then
-      stop "$title (tried for $limit s)" "$code"
+    sparkc_code=$?
+    if [ "$(date +%s)" -ge "$sparkc_deadline" ]; then
+      stop "$sparkc_title (tried for $sparkc_limit s)" "$sparkc_code"
     fi
     sleep 2
   done
-  say "$title: done"
+  say "$sparkc_title: done"
 }
 
 retry 600 'join the Ray head at 192.168.177.11:29501' \
