@@ -21,10 +21,11 @@ LAYERS = [
     {"recipe", "inventory"},
     {"engines", "fabric", "fit", "flags", "planning"},
     {"bundle"},
+    {"runner"},
     {"cli", "prepare"},
 ]
 # Files, processes, clocks and the environment are for these alone.
-WORLDLY = {"cli", "resources", "prepared", "prepare", "__main__"}
+WORLDLY = {"cli", "runner", "resources", "prepared", "prepare", "__main__"}
 WORLDLY_MODULES = {"bundle/write.py", "bundle/file_ops.py", "bundle/check.py", "bundle/load.py", "bundle/verify.py"} | {
     "flags/pack.py"
 }

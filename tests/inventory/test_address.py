@@ -72,12 +72,12 @@ def test_any_text_is_judged(text):
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("spark-1.lan", (None, "spark-1.lan", 22)),
+        ("spark-1.lan", (None, "spark-1.lan", None)),
         ("bob@spark-1:2222", ("bob", "spark-1", 2222)),
-        ("fd00::2", (None, "fd00::2", 22)),
-        ("bob@fd00::2", ("bob", "fd00::2", 22)),
+        ("fd00::2", (None, "fd00::2", None)),
+        ("bob@fd00::2", ("bob", "fd00::2", None)),
         ("bob@[fd00::2]:22", ("bob", "fd00::2", 22)),
-        ("my_alias", (None, "my_alias", 22)),
+        ("my_alias", (None, "my_alias", None)),
     ],
 )
 def test_ssh_targets(text, parts):

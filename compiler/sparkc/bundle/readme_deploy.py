@@ -76,5 +76,5 @@ def target_of(rank: RankPlan) -> Target:
     split = split_ssh(ssh)
     user = split.user if split is not None and split.user is not None else rank.node.user.value
     host = ssh if split is None else split.host
-    port = split.port if split is not None and split.port != 22 else None
+    port = split.port if split is not None else None
     return Target(f"{user}@{host}", f"{user}@{f'[{host}]' if ':' in host else host}", port)

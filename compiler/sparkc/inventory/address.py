@@ -29,11 +29,11 @@ _MULTICAST = "is a multicast or reserved address, not one of this machine's"
 
 @dataclass(frozen=True)
 class SshTarget:
-    """A machine as ssh reaches it: ``host`` without brackets, ``user`` None where the target names none."""
+    """A machine as ssh reaches it: ``host`` without brackets, ``user`` and ``port`` None where the target names none."""
 
     user: str | None
     host: str
-    port: int
+    port: int | None
 
 
 def address_problem(text: str) -> str | None:
@@ -54,7 +54,7 @@ def canonical_address(text: str) -> str:
 
 
 def split_ssh(text: str) -> SshTarget | None:
-    """Split ``[user@]host[:port]`` (port 22 when not given); None if ``text`` is no ssh target.
+    """Split ``[user@]host[:port]``; None if ``text`` is no ssh target.
 
     A bare IPv6 address is a host; a port needs brackets around it (``[fd00::2]:22``), as for ssh itself.
     """
@@ -64,7 +64,7 @@ def split_ssh(text: str) -> SshTarget | None:
     literal = match["bracketed"] or match["bare"]
     if literal is not None and _ipv6(literal) is None:
         return None
-    return SshTarget(match["user"], literal or match["host"], int(match["port"] or 22))
+    return SshTarget(match["user"], literal or match["host"], int(match["port"]) if match["port"] else None)
 
 
 def canonical_ssh(text: str) -> str:
@@ -73,7 +73,7 @@ def canonical_ssh(text: str) -> str:
     if target is None:
         return text.casefold()
     host = canonical_address(target.host)
-    return host if target.port == 22 else f"{host} port {target.port}"
+    return host if target.port in (None, 22) else f"{host} port {target.port}"
 
 
 def _octets(text: str) -> tuple[int, ...] | None:
