@@ -125,7 +125,11 @@ def test_the_runner_finds_what_it_needs():
     entry = manifest(plan(rank(node=node(transfer=inventory_value("10.0.0.9"))))).ranks[0]
     assert (entry.ssh, entry.user, entry.home, entry.transfer) == ("spark-1.lan", "spark", "/home/spark", "10.0.0.9")
     assert entry.hcas == ("rocep1s0f0", "roceP2p1s0f0")
-    assert entry.mounts[0] == {"source": "/home/spark/.cache/huggingface", "create": True}
+    assert entry.mounts[0] == {
+        "source": "/home/spark/.cache/huggingface",
+        "target": "/root/.cache/huggingface",
+        "create": True,
+    }
     assert (entry.health, entry.deep_probe) == (True, "/v1/completions")
 
 

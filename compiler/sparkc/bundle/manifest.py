@@ -181,7 +181,10 @@ def _rank_entry(rank: RankPlan, folder: str, digest: str) -> RankEntry:
         interface=node.interface.value if node.interface else None,
         hcas=tuple(hca.value for hca in node.hcas),
         ports=tuple({"name": port.name, "number": port.number} for port in rank.ports),
-        mounts=tuple({"source": mount.source.value, "create": mount.create} for mount in rank.mounts),
+        mounts=tuple(
+            {"source": mount.source.value, "target": mount.target.value, "create": mount.create}
+            for mount in rank.mounts
+        ),
         health=rank.probe is not None,
         deep_probe=rank.deep_probe,
         wave=rank.wave,
