@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkc.record import dataclass
+from sparkc.record import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,8 @@ class Container:
     """One container, of ours or not. ``state`` is Docker's (running, exited, created, restarting, paused, dead).
 
     ``health`` is None without a health check, else starting, healthy or unhealthy. ``started`` and ``finished`` are
-    seconds since 1970 on the node's clock, None where it never did. ``restarts`` counts Docker's own.
+    seconds since 1970 on the node's clock, None where it never did. ``restarts`` counts Docker's own. ``published``
+    are the node's TCP ports that Docker passes on to it; with ``host_network`` it listens on the node's ports itself.
     """
 
     id: str
@@ -27,6 +28,8 @@ class Container:
     restarts: int
     out_of_memory: bool
     labels: Mapping[str, str]
+    host_network: bool = False
+    published: tuple[int, ...] = ()
 
     @property
     def bundle(self) -> str | None:
@@ -95,15 +98,38 @@ class Releases:
     manifest: bytes | None
     lock: Holder | None
 
+    def find(self, digest: str) -> Release | None:
+        """Return the kept release with ``digest``, or None."""
+        return next((release for release in self.kept if release.digest == digest), None)
+
 
 @dataclass(frozen=True)
 class Mount:
-    """A mount's source on the node. ``kind`` is directory, file, other or None when it does not exist."""
+    """A path on the node, such as a mount's source. ``kind`` is directory, file, other or None when it is not there.
+
+    ``creatable``: the login user may make it, or something in it. ``owner`` and ``filesystem`` (such as nfs) are those
+    of the nearest folder that is there.
+    """
 
     source: str
     kind: str | None
     writable: bool
     owner: str | None
+    creatable: bool = True
+    filesystem: str | None = None
+
+
+@dataclass(frozen=True)
+class Listener:
+    """What listens on a TCP port. ``process`` is known of the login user's own ones, or to root.
+
+    ``container`` is the id of the container that the process is in, ``uid`` the user it runs as.
+    """
+
+    uid: int
+    process: str | None = None
+    pid: int | None = None
+    container: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,23 +153,28 @@ class Hca:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model in the Hugging Face cache. ``missing`` names files that its index lists and that are not there.
+    """A model on the node. ``missing`` names files that its index lists and that are not there.
 
-    ``revision`` is None when nothing of it is there.
+    ``revision`` is None when nothing of it is there, "" for a folder that is no snapshot. ``owner`` is its folder's.
     """
 
     model: str
     revision: str | None
     missing: tuple[str, ...]
+    owner: str | None = None
 
 
 @dataclass(frozen=True)
 class NodeFacts:
     """One node as it is now. What could not be found out is None; ``docker_error`` says why Docker gave nothing.
 
-    ``clock`` is the node's own, in seconds since 1970. Memory and disk are in bytes; ``disk_free`` is by path.
-    ``listeners`` maps TCP ports that something listens on to what it is, as far as the login user may know.
-    ``unreachable`` lists fabric addresses of peers that did not answer. ``stray`` is what the login shell printed.
+    ``clock`` is the node's own, in seconds since 1970. Memory and disk are in bytes; ``disk_free`` is by mount point.
+    ``listeners`` is by TCP port. ``unreachable`` lists fabric addresses of peers that did not answer, ``narrow`` those
+    that no packet of the link's full width reached. ``stray`` is what the login shell printed. ``root`` is where the
+    releases lie; ``bundles`` are those that have any, ``neighbours`` maps other bundles with a container here to their
+    current bundle.json. ``cma_free`` over ``cma_total`` is a leak of kernel 7.0
+    (https://github.com/MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark/issues/259). ``rdma`` tells that
+    /dev/infiniband is there, ``gpu_support`` that the NVIDIA Container Toolkit is.
     """
 
     clock: float
@@ -159,7 +190,7 @@ class NodeFacts:
     engine_id: str | None
     containers: tuple[Container, ...]
     image: Image | None
-    listeners: Mapping[int, str]
+    listeners: Mapping[int, Listener]
     mounts: tuple[Mount, ...]
     interfaces: Mapping[str, Interface]
     hcas: Mapping[str, Hca]
@@ -173,6 +204,14 @@ class NodeFacts:
     unreachable: tuple[str, ...]
     releases: Releases
     stray: str
+    root: Mount | None = None
+    bundles: tuple[str, ...] = ()
+    neighbours: Mapping[str, bytes] = field(default_factory=dict)
+    narrow: tuple[str, ...] = ()
+    rdma: bool = True
+    gpu_support: bool = True
+    cma_total: int = 0
+    cma_free: int = 0
 
     def of(self, bundle: str) -> Container | None:
         """Return the bundle's container, or None."""

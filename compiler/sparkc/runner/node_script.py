@@ -53,7 +53,7 @@ def node_script(name: str, **values: Value) -> Script:
     prelude = resources.read_code("runner/scripts/prelude.sh")
     body = resources.read_code(f"runner/scripts/{name}.sh")
     # bash reads a whole function before it runs it: a connection lost half-way runs nothing.
-    text = "\n".join([*assignments, prelude, "main() {", body, "}", "main 3<&0 </dev/null", ""])
+    text = "\n".join([*assignments, prelude, "main() {", body, "}", "main 3<&0 </dev/null; exit", ""])
     return Script(name, text, mark)
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -60,11 +60,13 @@ class Processes:
         return Done(process.returncode, stdout, stderr)
 
     @contextmanager
-    def start(self, argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-        """Start ``argv`` with pipes; it is ended when the block is left or the run is interrupted."""
+    def start(
+        self, argv: Sequence[str], *, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start ``argv``, with pipes unless told otherwise; it is ended when the block or the run is left."""
         with self._lock:
             self.check()
-            process = spawn(argv)
+            process = spawn(argv, stdin=stdin, stdout=stdout)
             self._running.add(process)
         try:
             yield process
@@ -88,14 +90,16 @@ class Processes:
 
         Raises:
             KeyboardInterrupt: Ctrl-C (or SIGTERM, SIGHUP). By then every job has ended, and the next fan-out works.
+            Exception: what else a job raised, such as BrokenPipeError where nobody reads any more; likewise.
         """
         if not jobs:
             return {}
         with ThreadPoolExecutor(len(jobs)) as pool:
             futures = {key: pool.submit(_outcome, job) for key, job in jobs.items()}
             try:
-                wait(futures.values())
-            except KeyboardInterrupt:
+                for future in wait(futures.values(), return_when=FIRST_EXCEPTION).done:
+                    future.result()
+            except BaseException:
                 self._interrupt()
                 wait(futures.values())
                 self._interrupted.clear()
@@ -107,6 +111,21 @@ class Processes:
             self._interrupted.set()
             for process in self._running:
                 _signal(process, signal.SIGTERM)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP (a closed terminal) do within the block what Ctrl-C does: stop in an orderly way."""
+
+    def interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - signal's
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def spawn(

@@ -11,8 +11,12 @@ class Progress(Protocol):
     def phase(self, title: str) -> None:
         """A new part of the run begins, such as ``upload``."""
 
-    def node(self, node: str, state: str) -> None:
-        """What a node is at now; a later call replaces it."""
+    def node(self, node: str, state: str, detail: str = "") -> None:
+        """What a node is at now; a later call replaces it.
+
+        ``state`` changes seldom and is printed as it does. ``detail`` may change each second: live displays alone
+        show it.
+        """
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -24,7 +28,7 @@ class Silent:
     def phase(self, title: str) -> None:
         """Nothing is shown."""
 
-    def node(self, node: str, state: str) -> None:
+    def node(self, node: str, state: str, detail: str = "") -> None:
         """Nothing is shown."""
 
     def say(self, line: str) -> None:

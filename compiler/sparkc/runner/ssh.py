@@ -6,13 +6,14 @@ person (a password, a host key to confirm) fails instead, with the command to ty
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -52,6 +53,7 @@ class Ssh:
         # A Unix socket's path has about a hundred bytes; a temporary folder of macOS alone takes half of them.
         self._folder = Path(tempfile.mkdtemp(prefix="sparkc-", dir="/tmp"))
         self._open: dict[Target, Connection] = {}
+        self._numbers = itertools.count()
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +72,7 @@ class Ssh:
         """
         connection = self._open.get(target)
         if connection is None:
-            connection = Connection(target, self._folder / str(len(self._open)), self.processes)
+            connection = Connection(target, self._folder / str(next(self._numbers)), self.processes)
             self._open[target] = connection
             try:
                 connection.open()
@@ -91,7 +93,7 @@ class Connection:
     def __init__(self, target: Target, control_path: Path, processes: Processes) -> None:
         self.target = target
         self._path = control_path
-        self._processes = processes
+        self.processes = processes
 
     def open(self) -> None:
         """Open the master; it goes to the background by itself once the node let us in."""
@@ -126,7 +128,7 @@ class Connection:
             Interrupted: the run was interrupted.
         """
         began = False
-        with self._processes.start([*self._ssh(), self.target.host, SHELL]) as process:
+        with self.processes.start([*self._ssh(), self.target.host, SHELL]) as process:
             assert process.stdin is not None  # noqa: S101 - start() makes pipes
             assert process.stdout is not None  # noqa: S101
             _feed(process, script.text)
@@ -139,7 +141,7 @@ class Connection:
                     began = True
                 elif began and not on_line(line):
                     return
-            self._processes.check()
+            self.processes.check()
             raise connection_error(self.target, _text(process.stderr.read() if process.stderr else b""), script.name)
 
     def keep(self, script: Script) -> subprocess.Popen[bytes]:
@@ -159,15 +161,18 @@ class Connection:
         tty = ("-o", "RequestTTY=force") if terminal else ()
         return subprocess.run([*self._ssh(*tty), self.target.host, command], check=False).returncode
 
-    def tunnel(self, host: str, port: int) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-        """Return a socket to ``host:port`` as the node sees it, and the process that carries it (end it after use)."""
+    @contextmanager
+    def tunnel(self, host: str, port: int) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
+        """Give a socket to ``host:port`` as the node sees it, and the ssh that carries it and says why it failed.
+
+        An interrupt ends it, which the socket's reader sees as its end.
+        """
         ours, theirs = socket.socketpair()
         literal = f"[{host}]" if ":" in host else host
-        with theirs:
-            process = spawn(
-                [*self._ssh("-W", f"{literal}:{port}"), self.target.host], stdin=theirs.fileno(), stdout=theirs.fileno()
-            )
-        return ours, process
+        argv = [*self._ssh("-W", f"{literal}:{port}"), self.target.host]
+        with ours, theirs, self.processes.start(argv, stdin=theirs.fileno(), stdout=theirs.fileno()) as process:
+            theirs.close()
+            yield ours, process
 
     def rsync_shell(self) -> str:
         """Return rsync's ``--rsh``: this connection."""
@@ -193,7 +198,7 @@ class Connection:
 
     def _local(self, argv: list[str], stdin: bytes = b"", timeout: float | None = None, what: str = "") -> Done:
         try:
-            return self._processes.run(argv, stdin=stdin, timeout=timeout)
+            return self.processes.run(argv, stdin=stdin, timeout=timeout)
         except TimeoutError:
             raise connection_error(self.target, f"no answer within {timeout:.0f} s", what) from None
         except FileNotFoundError:
