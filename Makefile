@@ -19,7 +19,7 @@ demo: $(READY)
 	@cat build/demo/*/README.md
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -122,10 +122,11 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Survey:
             first = other.members[0]
             doing = f"being replaced by {wanted.manifest.name}"
             locks.enter_context(held(first.connection, first.layout, doing, seconds, progress))
+        known = tuple(connect(ssh, manifest) for manifest in deployed(found.looked))
         progress.phase("upload")
         _prepare(found, wanted, progress)
         if any(action.kind not in ("none", "wait") for action in found.actions):
-            _switch(ssh, found, others, how, progress)
+            _switch(found, known, others, how, progress)
         else:
             wait(found.group, how, progress)
         progress.phase("finish")
@@ -156,9 +157,11 @@ def _prepare(found: Survey, wanted: Wanted, progress: Progress) -> None:
     )
 
 
-def _switch(ssh: Ssh, found: Survey, others: tuple[Group, ...], how: How, progress: Progress) -> None:
-    """Stop all that runs of the bundle, also on nodes that it leaves, and start the new group."""
-    known = [connect(ssh, manifest) for manifest in deployed(found.looked)]
+def _switch(found: Survey, known: tuple[Group, ...], others: tuple[Group, ...], how: How, progress: Progress) -> None:
+    """Stop all that runs of the bundle, also on nodes that it leaves, and start the new group.
+
+    ``known`` are the groups of the nodes' current releases, several after a deploy that was cut off.
+    """
     digests = {
         container.rank_digest
         for facts in found.looked.values()
@@ -166,8 +169,8 @@ def _switch(ssh: Ssh, found: Survey, others: tuple[Group, ...], how: How, progre
         and container.state in ("running", "restarting")
     }
     # What runs may be a start that was cut off before it became a release: then the last release is what was good.
-    serving = [group for group in known if digests & {rank.digest for rank in group.manifest.ranks}]
-    own = (serving or known)[:1] if digests else []
+    serving = tuple(group for group in known if digests & {rank.digest for rank in group.manifest.ranks})
+    own = (serving or known)[:1] if digests else ()
     switch(found.group, (*others, *known), (*others, *own), how, progress)
 
 

@@ -18,6 +18,7 @@ from sparkc.runner.secrets import Secrets
 from sparkc.runner.waiting import wait_until_serving
 
 _LOG_LINES = 12
+_AGAIN = "mend the cause and deploy again; --no-rollback leaves a failed start as it is, for study"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,13 @@ def switch(new: Group, running: tuple[Group, ...], back: tuple[Group, ...], how:
         SwitchFailed: it did not work or was interrupted; what could be brought back was.
     """
     why: SparkcError | None = None
+    started = False
     try:
         progress.phase("stop what runs")
         _stop_all((*running, new), progress)
         progress.phase("start")
         start(new, progress)
+        started = True
         wait(new, how, progress)
     except SparkcError as error:
         why = error
@@ -61,7 +64,11 @@ def switch(new: Group, running: tuple[Group, ...], back: tuple[Group, ...], how:
         why = None
     else:
         return
-    raise _failed(new, back, why, how, progress)
+    failure = _failed(new, back, why, how, progress)
+    if why is not None and why.hint and not (started and how.bring_back):
+        # What to type about a group that runs is no help once it is gone.
+        failure.hint = why.hint
+    raise failure
 
 
 def wait(group: Group, how: How, progress: Progress) -> None:
@@ -85,10 +92,11 @@ def wait(group: Group, how: How, progress: Progress) -> None:
 
 def _failed(new: Group, back: tuple[Group, ...], why: SparkcError | None, how: How, progress: Progress) -> SwitchFailed:
     """Bring the old groups back and return the whole report."""
-    cause = "interrupted" if why is None else why.facts
-    progress.say(cause)
+    cause = "interrupted" if why is None else f"{why.host}: {why.message}" if why.host else why.message
+    progress.say(f"{cause}; going back (Ctrl-C again leaves everything as it is)" if how.bring_back else cause)
     name = new.manifest.name
     logs: Mapping[int, tuple[str, ...] | SparkcError] = {}
+    more = ""
     try:
         logs = last_logs(new, _LOG_LINES) if why is not None else {}
         if not how.bring_back:
@@ -100,14 +108,14 @@ def _failed(new: Group, back: tuple[Group, ...], why: SparkcError | None, how: H
         outcome = f"interrupted again: what runs of {name} now is not known"
         hint = f"sparkc status {name} tells; deploying again, sparkc rollback {name} and sparkc down {name} all work"
     except SparkcError as error:
-        outcome = f"going back failed as well, so {name} serves nothing\n{error.facts}"
+        outcome, more = f"going back failed as well, so {name} serves nothing", f"going back: {error.facts}"
         hint = f"sparkc status {name}; when the cause is mended, deploy again or sparkc rollback {name}"
     said = "\n".join(_last_lines(number, lines) for number, lines in logs.items())
     return SwitchFailed(
-        f"{name}: {cause.partition(chr(10))[0]}; {outcome.partition(chr(10))[0]}",
+        f"{name}: {cause}; {outcome}",
         interrupted=why is None,
-        output="\n".join(part for part in (cause.partition("\n")[2], outcome.partition("\n")[2], said) if part),
-        hint=why.hint if why is not None and why.hint else hint,
+        output="\n".join(part for part in (why.output if why is not None else None, more, said) if part),
+        hint=hint,
     )
 
 
@@ -121,9 +129,9 @@ def _bring_back(new: Group, old: tuple[Group, ...], progress: Progress) -> tuple
     for group in old:
         wait_until_serving(group, group.manifest.ready_timeout, progress)
     if not old:
-        return f"nothing of {name} runs now, as before", "deploy again when the cause is mended"
+        return f"nothing of {name} runs now, as before", _AGAIN
     back = ", ".join(f"{group.manifest.name} {group.manifest.group_digest[:12]}" for group in old)
-    return f"what ran before serves again ({back})", "deploy again when the cause is mended"
+    return f"what ran before serves again ({back})", _AGAIN
 
 
 def _last_lines(number: int, lines: tuple[str, ...] | SparkcError) -> str:
