@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from sparkc.cli.bundle_argument import bundle_argument, environments_of, open_bundle
-from sparkc.cli.survey_output import print_survey, survey_data, verdict
+from sparkc.cli.forecast_output import forecast_data, print_forecast, verdict
 from sparkc.runner.deploy import wanted
 from sparkc.runner.processes import Processes
-from sparkc.runner.rollout import survey
+from sparkc.runner.rollout import forecast
 from sparkc.runner.secrets import Secrets
 from sparkc.runner.ssh import Ssh
 
@@ -27,12 +27,12 @@ def command(bundle: str, *, as_json: bool) -> int:
     opened = open_bundle(bundle)
     # Secrets are not asked for, and so not compared.
     with Ssh(Processes()) as ssh:
-        found = survey(ssh, wanted(opened, environments_of(opened), Secrets()))
+        found = forecast(ssh, wanted(opened, environments_of(opened), Secrets()))
     if as_json:
         import json  # only for programs
 
-        click.echo(json.dumps(survey_data(found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(forecast_data(found), indent=2, ensure_ascii=False))
     else:
-        print_survey(found)
+        print_forecast(found)
         click.echo(verdict(found))
     return 0

@@ -8,13 +8,13 @@ import click
 
 from sparkc.bundle.manifest import Manifest
 from sparkc.cli.findings_output import count
+from sparkc.cli.forecast_output import forecast_data, print_forecast, verdict
 from sparkc.cli.progress import make_progress
-from sparkc.cli.survey_output import print_survey, survey_data, verdict
 from sparkc.diagnostics.escape import printable
 from sparkc.errors import SparkcError
 from sparkc.record import dataclass
 from sparkc.runner.processes import interruptible
-from sparkc.runner.rollout import Survey, Wanted, roll_out, survey
+from sparkc.runner.rollout import Forecast, Wanted, forecast, roll_out
 from sparkc.runner.ssh import Ssh
 from sparkc.runner.switch import How, SwitchFailed
 
@@ -30,7 +30,7 @@ class Manner:
 
 
 def run_roll_out(ssh: Ssh, wanted: Wanted, how: How, manner: Manner) -> int:
-    """Survey, confirm and roll out; return the exit code.
+    """Forecast, confirm and roll out; return the exit code.
 
     Raises:
         SparkcError: it failed before anything that runs was touched; with ``as_json`` that is printed instead.
@@ -56,11 +56,11 @@ def _attempt(ssh: Ssh, wanted: Wanted, how: How, manner: Manner) -> int:
     name = wanted.manifest.name
     with make_progress(as_json=manner.as_json) as progress:
         progress.phase(f"look at the nodes of {name}")
-        found = survey(ssh, wanted)
+        found = forecast(ssh, wanted)
     if found.unchanged:
         return _end(found, "unchanged", manner, f"{name} serves already; nothing to do")
     if not manner.as_json:
-        print_survey(found)
+        print_forecast(found)
     if not found.failed and manner.dry_run:
         return _end(found, "planned", manner, verdict(found))
     if not found.failed:
@@ -79,7 +79,7 @@ def _confirm(manner: Manner) -> None:
     click.confirm(f"{manner.verb}?", abort=True, err=True)
 
 
-def _refusal(found: Survey, manner: Manner) -> str:
+def _refusal(found: Forecast, manner: Manner) -> str:
     return f"nothing was changed: {count(found.findings)}; mend what is named above, then {manner.verb} again"
 
 
@@ -91,13 +91,13 @@ def _serving(manifest: Manifest, how: How) -> str:
     return "\n".join(lines)
 
 
-def _end(found: Survey | None, outcome: str, manner: Manner, message: str, *, shown: bool = False) -> int:
+def _end(found: Forecast | None, outcome: str, manner: Manner, message: str, *, shown: bool = False) -> int:
     """Say how it ended, unless that was ``shown``, and return the exit code that belongs to it."""
     code = {"unchanged": 0, "planned": 0, "done": 0, "interrupted": 130}.get(outcome, 1)
     if manner.as_json:
         import json  # only for programs
 
-        data = {"outcome": outcome, "message": message, **(survey_data(found) if found is not None else {})}
+        data = {"outcome": outcome, "message": message, **(forecast_data(found) if found is not None else {})}
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     elif not shown:
         for line in message.splitlines():

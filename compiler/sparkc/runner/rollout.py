@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Forecast:
     """What was found on the nodes, and what follows: findings of the preflight, and an action per rank."""
 
     group: Group
@@ -71,7 +71,7 @@ class Survey:
         return {rank: facts for rank, facts in self.facts.items() if isinstance(facts, NodeFacts)}
 
 
-def survey(ssh: Ssh, wanted: Wanted) -> Survey:
+def forecast(ssh: Ssh, wanted: Wanted) -> Forecast:
     """Look at all nodes at once, with one command each, and return what a roll-out would do. Nothing is changed."""
     group = connect(ssh, wanted.manifest)
     facts: dict[int, NodeFacts | SparkcError] = dict(group.unreached)
@@ -94,13 +94,13 @@ def survey(ssh: Ssh, wanted: Wanted) -> Survey:
         require_pinned=wanted.require_pinned,
         replaced=wanted.replaced,
     )
-    return Survey(group, facts, findings, decide(wanted.manifest, facts, wanted.secrets.sha256))
+    return Forecast(group, facts, findings, decide(wanted.manifest, facts, wanted.secrets.sha256))
 
 
-def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Survey:
+def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Forecast:
     """Bring what is wanted onto the nodes and make it the current release; return what was found under the lock.
 
-    Where the survey under the lock shows errors or nothing to do, nothing was done.
+    Where the forecast under the lock shows errors or nothing to do, nothing was done.
 
     Raises:
         SwitchFailed: the new group does not serve; what serves is in it.
@@ -114,7 +114,7 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Survey:
     with ExitStack() as locks:
         progress.phase("look at the nodes")
         locks.enter_context(held(head.connection, head.layout, wanted.doing, seconds, progress))
-        found = survey(ssh, wanted)
+        found = forecast(ssh, wanted)
         if found.failed or found.unchanged:
             return found
         others = _others(ssh, wanted, found)
@@ -145,7 +145,7 @@ def _prune(group: Group, progress: Progress) -> None:
         progress.say(f"{error.host}: {error.message}; sparkc prune {group.manifest.name} tries again")
 
 
-def _prepare(found: Survey, wanted: Wanted, progress: Progress) -> None:
+def _prepare(found: Forecast, wanted: Wanted, progress: Progress) -> None:
     def prepare(member: Member) -> None:
         progress.node(member.node, "uploading")
         wanted.prepare(member, found.looked[member.number])
@@ -157,7 +157,7 @@ def _prepare(found: Survey, wanted: Wanted, progress: Progress) -> None:
     )
 
 
-def _switch(found: Survey, known: tuple[Group, ...], others: tuple[Group, ...], how: How, progress: Progress) -> None:
+def _switch(found: Forecast, known: tuple[Group, ...], others: tuple[Group, ...], how: How, progress: Progress) -> None:
     """Stop all that runs of the bundle, also on nodes that it leaves, and start the new group.
 
     ``known`` are the groups of the nodes' current releases, several after a deploy that was cut off.
@@ -174,7 +174,7 @@ def _switch(found: Survey, known: tuple[Group, ...], others: tuple[Group, ...], 
     switch(found.group, (*others, *known), (*others, *own), how, progress)
 
 
-def _others(ssh: Ssh, wanted: Wanted, found: Survey) -> tuple[Group, ...]:
+def _others(ssh: Ssh, wanted: Wanted, found: Forecast) -> tuple[Group, ...]:
     """Return the groups of the bundles that are replaced, as the nodes know them."""
     groups = []
     for name in wanted.replaced:

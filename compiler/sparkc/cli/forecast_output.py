@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from sparkc.bundle.manifest import Manifest
 from sparkc.cli.findings_output import as_data, count, failed, print_findings, print_table
 from sparkc.runner.actions import Action, unchanged
-from sparkc.runner.rollout import Survey
+from sparkc.runner.rollout import Forecast
 
 _KINDS = ("stop", "replace", "start", "wait")
 
 
-def print_survey(found: Survey) -> None:
+def print_forecast(found: Forecast) -> None:
     """Print what happens to every rank, then warnings and errors."""
     rows = [
         [str(action.rank), action.node, action.now, action.then, action.kind, action.why or "-"]
@@ -22,7 +22,7 @@ def print_survey(found: Survey) -> None:
     print_findings([finding for finding in found.findings if finding.severity != "note"])
 
 
-def verdict(found: Survey) -> str:
+def verdict(found: Forecast) -> str:
     """Return what a deploy would do, in a sentence."""
     manifest = found.group.manifest
     if failed(found.findings):
@@ -32,8 +32,8 @@ def verdict(found: Survey) -> str:
     return f"a deploy would: {_summary(found.actions)} (ranks start {_waves(manifest)})"
 
 
-def survey_data(found: Survey) -> dict[str, object]:
-    """Return a survey for ``--json``."""
+def forecast_data(found: Forecast) -> dict[str, object]:
+    """Return a forecast for ``--json``."""
     manifest = found.group.manifest
     return {
         "bundle": manifest.name,
