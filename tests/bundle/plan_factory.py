@@ -106,7 +106,7 @@ def rank(number=0, *, world=1, argv=("vllm", "serve", "org/model-a", "--port", "
             Mount(recipe_value("/srv/templates", "mounts[0].source"), default("/templates"), True, False),
         ),
         container=container(),
-        probe=Probe(("CMD", "curl", "-fsS", "http://127.0.0.1:8000/health"), "http://127.0.0.1:8000/health", 1800)
+        probe=Probe(("CMD", "curl", "-fsS", "http://127.0.0.1:8000/health"), "http://127.0.0.1:8000/health", 1800, 10)
         if serves
         else None,
         deep_probe="/v1/completions" if serves else None,

@@ -114,7 +114,7 @@ def test_environment_mounts_devices_labels_and_probe_reach_the_container(resolve
                 # Compose cleans paths: a trailing slash or "//" is the same place.
                 if "/" not in path[3:]
             ),
-            probe=Probe(("CMD", *NASTY), "http://x", 5),
+            probe=Probe(("CMD", *NASTY), "http://x", 5, 10),
             container=container(
                 image=recipe_value("registry.example/vllm@sha256:$HOME"), security_opt=(recipe_value("a=$X"),)
             ),
@@ -137,7 +137,7 @@ def test_any_text_reaches_the_container(resolve, texts):
     service = resolve(
         files_with(
             environment={key: recipe_value(value) for key, value in values.items()},
-            probe=Probe(("CMD", *texts), "http://x", 5),
+            probe=Probe(("CMD", *texts), "http://x", 5, 10),
         ),
         **LEAKS,
     )

@@ -147,9 +147,14 @@ def test_a_parallel_size_that_is_no_number(size):
 def test_the_probe_goes_where_the_server_listens(lines, url, start):
     probe = compile_text(native(*lines)).ranks[0].probe
     assert (probe.url, probe.start_period) == (url, start)
+
     assert (probe.interval, probe.timeout, probe.retries) == (10, 5, 3)
     assert (probe.test[:3], probe.test[-1]) == (("CMD", "python3", "-c"), url)
     compile(probe.test[3], "probe", "exec")
+
+
+def test_the_recipe_says_how_often_the_probe_runs():
+    assert compile_text(native("health: {interval: 1s}")).ranks[0].probe.interval == 1
 
 
 def test_ipv6_addresses():

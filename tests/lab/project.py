@@ -19,7 +19,7 @@ image: {image}
 model: lab/tiny
 port: 8000
 parallel: {{tensor: {tensor}}}
-health: {{start_period: 60s}}
+health: {{start_period: 60s, interval: 1s}}
 """
 
 # The folders that a bundle of vLLM mounts; sparkc's rule is that they exist before Docker would make them as root.

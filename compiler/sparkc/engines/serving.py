@@ -10,6 +10,7 @@ from sparkc.recipe.model import Recipe
 from sparkc.traced import Traced, from_default, from_rule
 
 LOAD_BUDGET = 1800  # first starts compile and tune kernels: up to 36 minutes were reported after a topology change
+PROBE_INTERVAL = 10
 PEER_DEADLINE = 600  # seconds for containers of all nodes to come up, mods included
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - what engines bind to, not we
 LOOPBACK = "127.0.0.1"
@@ -43,7 +44,7 @@ def http_probe(context: RankContext, port: int, *, curl: bool = False) -> Probe:
     """Return a probe with the Python that engine images have, or with curl for those without.
 
     It goes to the address that ``--host`` binds, else to loopback. ``port`` is the server's; the recipe's
-    ``health`` can name another one, a path and a start period.
+    ``health`` can name another one, a path, a start period and an interval.
     """
     health = context.recipe.health
     host = arguments.last_value(context.words, ("--host",))
@@ -57,7 +58,8 @@ def http_probe(context: RankContext, port: int, *, curl: bool = False) -> Probe:
     start = health.start_period.value if health.start_period is not None else LOAD_BUDGET
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=4)"
     program = ("curl", "-fsS", "-m", "4", "-o", "/dev/null") if curl else ("python3", "-c", code)
-    return Probe(test=("CMD", *program, url), url=url, start_period=start)
+    interval = health.interval.value if health.interval is not None else PROBE_INTERVAL
+    return Probe(test=("CMD", *program, url), url=url, start_period=start, interval=interval)
 
 
 def at_port(host: str, port: int) -> str:

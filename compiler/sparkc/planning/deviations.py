@@ -127,7 +127,7 @@ def _stated(recipe: Recipe, resolved: Resolved) -> Iterator[tuple[str, Traced[ob
     yield "container.security_opt", _joined(spec.security_opt)
     for name, limit in spec.ulimits.items():
         yield f"container.ulimits.{name}", limit
-    for key in ("path", "port", "start_period"):
+    for key in ("path", "port", "start_period", "interval"):
         yield f"health.{key}", getattr(recipe.health, key)
 
 

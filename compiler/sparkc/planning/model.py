@@ -57,7 +57,7 @@ class Probe:
     test: tuple[str, ...]
     url: str
     start_period: int
-    interval: int = 10
+    interval: int
     timeout: int = 5
     retries: int = 3
 

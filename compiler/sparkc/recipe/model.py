@@ -129,6 +129,7 @@ class HealthSpec:
     path: Traced[str] | None = None
     port: Traced[int] | None = None
     start_period: Traced[int] | None = None
+    interval: Traced[int] | None = None
 
 
 @dataclass(frozen=True)

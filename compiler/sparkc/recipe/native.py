@@ -200,6 +200,7 @@ def _health(root: Fields) -> HealthSpec:
         path=fields.text("path"),
         port=fields.integer("port", 1, 65535),
         start_period=read_duration(fields, "start_period"),
+        interval=read_duration(fields, "interval"),
     )
 
 

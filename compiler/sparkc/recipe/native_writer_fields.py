@@ -46,9 +46,12 @@ def native_fields(recipe: Recipe) -> tuple[dict[str, Tree], dict[Path, Span]]:
     fields.texts("secrets", recipe.secrets)
     _mounts(fields, recipe)
     _container(fields, recipe)
-    health, start = recipe.health, recipe.health.start_period
-    start_period = None if start is None else start.with_value(_duration(start.value))
-    fields.mapping("health", {"path": health.path, "port": health.port, "start_period": start_period})
+    health = recipe.health
+    times = {
+        key: None if time is None else time.with_value(_duration(time.value))
+        for key, time in (("start_period", health.start_period), ("interval", health.interval))
+    }
+    fields.mapping("health", {"path": health.path, "port": health.port, **times})
     if recipe.ready_timeout is not None:
         fields.add("ready_timeout", recipe.ready_timeout.with_value(_duration(recipe.ready_timeout.value)))
     if recipe.earlyoom is not None:
