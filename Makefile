@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 NEED_VENV = { test "$$(id -u)" = 0 && apt-get install -y --no-install-recommends python3-venv; } \
 	|| { echo "$(PYTHON) cannot make a virtual environment here; type: sudo apt install python3-venv" >&2; exit 1; }
 
-.PHONY: demo test lint bench out clean
+.PHONY: demo test test-engine lint bench out clean
 
 demo: $(READY)
 	rm -rf build/demo
@@ -21,6 +21,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+# vLLM itself on nodes of the lab (docs/how-to/real-engine.md). The first run downloads gigabytes.
+test-engine: $(READY)
+	$(BIN)/python -m tests.engine
+	SPARKC_REQUIRE_LAB=1 $(BIN)/python -m pytest tests/engine
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,6 +33,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/deploy.py
 
 # Compiles the catalogue for the example inventory: the living documentation in out/.
 out: $(READY)

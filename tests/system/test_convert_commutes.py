@@ -246,7 +246,8 @@ CASES = {
     "mounts:\n  # five\n  - source: /a  # six\n    target: /b  # seven\n  # eight\nhealth: {path: /h}  # nine\n",
     "native command": NATIVE + "command: [vllm, serve, x, '--port', '{port}', -tp, '2']\nport: 9\nrevision: abc\n",
     "native text": NATIVE.replace("engine: vllm", "engine: plain") + "command: A=b run '{rank}'\nentrypoint: [/e.sh]\n",
-    "native container": NATIVE + "entrypoint: keep\nearlyoom: true\nhealth: {path: /h, port: 1, start_period: 90, interval: 5s}\n"
+    "native container": NATIVE + "entrypoint: keep\nearlyoom: true\n"
+    "health: {path: /h, port: 1, start_period: 90, interval: 5s}\n"
     "container: {ipc: host, privileged: true, devices: [/dev/fuse], ulimits: {nofile: 9}, security_opt: [a=b]}\n"
     "mounts: [{source: ~/a, target: /b, read_only: true}, {source: /c, target: /d, create: true}]\n"
     "secrets: [HF_TOKEN]\n",

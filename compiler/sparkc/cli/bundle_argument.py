@@ -85,7 +85,11 @@ def inventory_nodes(given: str | None) -> dict[Target, str]:
 def environments_of(bundle: Bundle) -> Environments:
     """Return the variables of every rank's rank.env, as far as the files are there."""
     files = {rank.rank: bundle.folder / rank.folder / "rank.env" for rank in bundle.manifest.ranks}
-    return {rank: read_environment(file.read_text("utf-8")) for rank, file in files.items() if file.is_file()}
+    return {
+        rank: read_environment(file.read_text("utf-8", errors="replace"))
+        for rank, file in files.items()
+        if file.is_file()
+    }
 
 
 def open_inventory(given: str | None) -> Inventory:

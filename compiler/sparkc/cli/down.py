@@ -15,7 +15,7 @@ from sparkc.cli.progress import make_progress
 from sparkc.cli.whereabouts import Meant, meant_by
 from sparkc.diagnostics.escape import printable
 from sparkc.errors import SparkcError
-from sparkc.runner.group import connect
+from sparkc.runner.group import Group, connect
 from sparkc.runner.layout import root_layout
 from sparkc.runner.lifecycle import stop, stop_node
 from sparkc.runner.lock import held
@@ -41,6 +41,14 @@ def command(bundle: str, inventory: str | None) -> int:
     Example:
       sparkc down minimax-m2-5-awq
     """  # noqa: D301 - \b keeps click from wrapping the example
+    try:
+        return _down(bundle, inventory)
+    except KeyboardInterrupt:
+        click.echo(f"a stop that was under way goes on on its node; sparkc status {bundle} shows what runs", err=True)
+        raise
+
+
+def _down(bundle: str, inventory: str | None) -> int:
     meant = meant_by(bundle, inventory)
     with interruptible(), Ssh(Processes()) as ssh, make_progress() as progress:
         progress.phase(f"stop {meant.name}")
@@ -50,7 +58,8 @@ def command(bundle: str, inventory: str | None) -> int:
         if not groups and not others:
             open_bundle(bundle)  # nobody knows it: says what is there instead
         with _locked(ssh, found, meant.name, groups, progress):
-            removed, unconfirmed = _stop(ssh, meant.name, groups, others, progress)
+            connected = [connect(ssh, manifest, found.failed) for manifest in groups]
+            removed, unconfirmed = _stop(ssh, meant.name, connected, others, progress)
     for node, names in removed.items():
         click.echo(f"{printable(node)}: {', '.join(map(printable, names))} stopped and removed")
     if unconfirmed:
@@ -76,14 +85,14 @@ def _others(found: Survey, meant: Meant, groups: Sequence[Manifest]) -> list[See
 
 
 def _stop(
-    ssh: Ssh, name: str, groups: Sequence[Manifest], others: Sequence[Seen], progress: Progress
+    ssh: Ssh, name: str, groups: Sequence[Group], others: Sequence[Seen], progress: Progress
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, SparkcError]]:
     """Stop everything; return the names of what was removed, and why something is not certain, by node."""
     removed: dict[str, tuple[str, ...]] = {}
     unconfirmed: dict[str, SparkcError] = {}
-    for manifest in groups:
-        nodes = {rank.rank: rank.node for rank in manifest.ranks}
-        stopped = stop(connect(ssh, manifest), progress)
+    for group in groups:
+        nodes = {rank.rank: rank.node for rank in group.manifest.ranks}
+        stopped = stop(group, progress)
         for number, names in stopped.removed.items():
             removed[nodes[number]] = removed.get(nodes[number], ()) + names
         unconfirmed |= {nodes[number]: error for number, error in stopped.unconfirmed.items()}

@@ -16,7 +16,7 @@ from sparkc.errors import SparkcError
 from sparkc.record import replace
 from sparkc.runner.group import Member, connect
 from sparkc.runner.node_script import node_script
-from sparkc.runner.processes import Processes
+from sparkc.runner.processes import Processes, interruptible
 from sparkc.runner.ssh import Ssh, last_lines
 
 # What would make the node's docker talk to another engine than the one that was asked for the container.
@@ -41,7 +41,7 @@ def command(ctx: click.Context, bundle: str, rank: int, inventory: str | None) -
     words = ctx.meta[options.ENGINE_ARGUMENTS]
     if not words:
         raise click.UsageError(f"there is no command: sparkc exec {bundle} --rank {rank} -- bash")
-    with Ssh(Processes()) as ssh:
+    with interruptible(), Ssh(Processes()) as ssh:
         manifest = deployed_manifest(ssh, bundle, inventory)
         chosen = tuple(entry for entry in manifest.ranks if entry.rank == rank)
         if not chosen:

@@ -29,8 +29,8 @@ def print_findings(findings: Sequence[Finding]) -> None:
         nodes = ", ".join(printable(finding.node) for finding in group if finding.node is not None)
         what, *more = printable_lines(text)
         click.echo(f"{word}: {nodes}{': ' if nodes else ''}{what}", err=True, color=colour)
-        for line in (*more, *details):
-            click.echo(f"    {printable(line)}", err=True)
+        for line in (*more, *(shown for detail in details for shown in printable_lines(detail))):
+            click.echo(f"    {line}", err=True)
         for hint in dict.fromkeys(finding.hint for finding in group if finding.hint):
             click.echo(f"  help: {printable(hint)}", err=True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkc.diagnostics.escape import printable_lines
+from sparkc.diagnostics.escape import printable, printable_lines
 from sparkc.runner.progress import Progress, Silent
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PlainProgress:
             known = self._states.get(node)
             self._states[node] = state
         if known != state:
-            _print(f"{node}: {state}")
+            _print(f"{printable(node)}: {state}")
 
     def say(self, line: str) -> None:
         """Print the line."""
@@ -114,7 +114,7 @@ class LiveProgress:
             title = f"{self._title} ({now - self._began:.0f} s)" if self._title else ""
         table.add_row(Text(title, style="bold"))
         for node, (state, detail, since) in rows.items():
-            cells = (node, state, f"{now - since:.0f} s", printable_lines(detail)[0])
+            cells = (printable(node), state, f"{now - since:.0f} s", printable_lines(detail)[0])
             table.add_row(*(Text(cell, overflow="ellipsis", no_wrap=True) for cell in cells))
         return table
 

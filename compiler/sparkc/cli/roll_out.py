@@ -86,8 +86,8 @@ def _refusal(found: Forecast, manner: Manner) -> str:
 def _serving(manifest: Manifest, how: How) -> str:
     if how.wait_seconds is None:
         return f"{manifest.name} is started; sparkc status {manifest.name} tells when it serves"
-    lines = [f"{manifest.name} serves" + (f" at {manifest.client_url}" if manifest.client_url else "")]
-    lines += [f"  {title}: {link}" for title, link in manifest.links.items()]
+    lines = [f"{manifest.name} serves" + (f" at {printable(manifest.client_url)}" if manifest.client_url else "")]
+    lines += [printable(f"  {title}: {link}") for title, link in manifest.links.items()]
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ from sparkc.errors import SparkcError
 from sparkc.record import dataclass
 from sparkc.runner.deep_probe import API_KEYS, deep_probe
 from sparkc.runner.group import connect
-from sparkc.runner.processes import Processes
+from sparkc.runner.processes import Processes, interruptible
 from sparkc.runner.ssh import Ssh
 from sparkc.runner.status import BundleStatus, bundle_status, running_bundles
 from sparkc.runner.survey import survey
@@ -67,7 +67,7 @@ def command(bundle: str | None, inventory: str | None, *, deep: bool, watch: boo
     if watch and as_json:
         raise click.UsageError("--watch is for people, --json for programs: choose one")
     meant = None if bundle is None else meant_by(bundle, inventory)
-    with Ssh(Processes()) as ssh:
+    with interruptible(), Ssh(Processes()) as ssh:
         if watch:
             _watch(lambda: _look(ssh, meant, bundle, inventory, deep=deep))
         picture = _look(ssh, meant, bundle, inventory, deep=deep)

@@ -29,7 +29,7 @@ _MULTICAST = "is a multicast or reserved address, not one of this machine's"
 
 @dataclass(frozen=True)
 class SshTarget:
-    """A machine as ssh reaches it: ``host`` without brackets, ``user`` and ``port`` None where the target names none."""
+    """A machine as ssh reaches it: ``host`` without brackets; ``user`` and ``port`` are None where none is named."""
 
     user: str | None
     host: str

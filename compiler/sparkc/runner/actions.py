@@ -111,19 +111,26 @@ def _alone(manifest: Manifest, rank: RankEntry, facts: NodeFacts | SparkcError, 
     then = rank.digest[:12]
     if isinstance(facts, SparkcError):
         return Action(rank.rank, rank.node, "unknown", facts.message, "unknown", then)
+    if facts.docker_error is not None:
+        return Action(rank.rank, rank.node, "unknown", f"Docker gave nothing: {facts.docker_error}", "unknown", then)
     container = facts.of(manifest.name)
-    now = describe(container, facts.clock)
+    kind, why = _needs(manifest, rank, facts, container, secrets_sha256)
+    return Action(rank.rank, rank.node, kind, why, describe(container, facts.clock), then)
+
+
+def _needs(
+    manifest: Manifest, rank: RankEntry, facts: NodeFacts, container: Container | None, secrets_sha256: str | None
+) -> tuple[Kind, str]:
     if container is None:
-        return Action(rank.rank, rank.node, "start", "no container of the bundle is there", now, then)
-    loading = container.state == "running" and container.health == "starting"
+        return "start", "no container of the bundle is there"
     why = _wrong(container) or _stale(manifest, rank, facts, container, secrets_sha256)
     if why:
-        return Action(rank.rank, rank.node, "replace", why, now, then)
-    if loading:
-        return Action(rank.rank, rank.node, "wait", "it is still loading", now, then)
+        return "replace", why
+    if container.health == "starting":
+        return "wait", "it is still loading"
     if facts.releases.current != manifest.group_digest:
-        return Action(rank.rank, rank.node, "wait", "its deploy was not finished", now, then)
-    return Action(rank.rank, rank.node, "none", "", now, then)
+        return "wait", "its deploy was not finished"
+    return "none", ""
 
 
 def _wrong(container: Container) -> str:

@@ -74,8 +74,13 @@ def failure(beat: Beat) -> str | None:
     return None
 
 
-def failed_at(beat: Beat) -> float:
-    """Return when a failed rank failed, on its node's clock."""
+def failed_at(beat: Beat, before: Beat | None) -> float:
+    """Return when a failed rank failed, on its node's clock; ``before`` is its beat before that, None for the first.
+
+    When a container was removed is not recorded: as soon as it could be, since others fail because of it.
+    """
+    if beat.state == "gone":
+        return 0.0 if before is None else before.clock
     return beat.finished if beat.state in ("exited", "dead") and beat.finished is not None else beat.clock
 
 

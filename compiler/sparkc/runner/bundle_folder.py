@@ -10,6 +10,7 @@ from sparkc.bundle.load import load_manifest
 from sparkc.bundle.manifest import MANIFEST, FileEntry, Manifest, RankEntry, files_digest, sha256
 from sparkc.bundle.model import BundleFile
 from sparkc.bundle.write import JOURNAL
+from sparkc.diagnostics.escape import printable
 from sparkc.diagnostics.model import Report
 from sparkc.diagnostics.render import render
 from sparkc.diagnostics.suggest import did_you_mean
@@ -97,7 +98,7 @@ def check_deployable(bundle: Bundle) -> None:
     if wrong:
         raise SparkcError(
             f"{manifest.name} is not as it was compiled",
-            output="\n".join(wrong),
+            output="\n".join(map(printable, wrong)),
             hint="change the recipe or the inventory and compile again; sparkc compile --check shows the difference",
         )
 

@@ -35,7 +35,7 @@ def check_node(rank: RankEntry, facts: NodeFacts) -> Iterator[Finding]:
         yield Finding(
             "note",
             rank.node,
-            f"the login shell prints {first!r} where no terminal is; sparkc passes it over, other programs may not",
+            f"the login shell prints {first!r} where no terminal is; sparkc ignores it, other programs may not",
             "let ~/.bashrc print for interactive shells only",
         )
 
@@ -89,13 +89,13 @@ def _home(rank: RankEntry, facts: NodeFacts) -> Iterator[Finding]:
     if facts.home != rank.home:
         yield _error(
             rank,
-            f"{facts.user}'s home is {facts.home}, but the bundle was compiled for {rank.home}",
+            f"{facts.user}'s home is {facts.home}, but the inventory says {rank.home}",
             f"write `home: {facts.home}` for {rank.node} in the inventory and compile again",
         )
     elif facts.root is not None and not (facts.root.writable or (facts.root.kind is None and facts.root.creatable)):
         yield _error(
             rank,
-            f"{facts.user} cannot write to {facts.root.source}, where releases are kept; it belongs to {facts.root.owner}",
+            f"{facts.user} cannot write to {facts.root.source}, where releases are kept (owner: {facts.root.owner})",
             on(rank, "sudo", "chown", "-R", facts.user, facts.root.source, terminal=True),
         )
 

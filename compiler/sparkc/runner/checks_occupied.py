@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sparkc.bundle.load import parse_manifest
 from sparkc.bundle.manifest import Manifest, RankEntry
-from sparkc.diagnostics.model import Report
 from sparkc.runner.facts import Container, Listener, NodeFacts
 from sparkc.runner.findings import Finding, on
+from sparkc.runner.parse_releases import rank_ports
 
 _PROJECT = "com.docker.compose.project"
+_ANY = range(65536)
 # States in which a container holds its ports and its memory.
 UP = ("running", "restarting", "paused", "removing")
 
@@ -30,21 +30,6 @@ def check_occupied(
             _remedy(manifest, other),
         )
     yield from _ports(manifest, rank, facts, ours)
-
-
-def ports_of(manifest: bytes | None, rank: RankEntry) -> frozenset[int]:
-    """Return the ports that the bundle in ``manifest``, a bundle.json, holds on the node of ``rank``."""
-    if manifest is None:
-        return frozenset()
-    parsed = parse_manifest("bundle.json", manifest, Report())
-    if parsed is None:
-        return frozenset()
-    return frozenset(
-        port["number"]
-        for other in parsed.ranks
-        if (other.ssh, other.user) == (rank.ssh, rank.user)
-        for port in other.ports
-    )
 
 
 def _names(manifest: Manifest, rank: RankEntry, facts: NodeFacts) -> Iterator[Finding]:
@@ -75,13 +60,16 @@ def _ports(manifest: Manifest, rank: RankEntry, facts: NodeFacts, ours: Collecti
     manifest that a bundle was started from tells it to anybody else.
     """
     running = [container for container in facts.containers if container.state in UP]
-    held: dict[str, frozenset[int]] = {}
-    for container in running:
-        if container.bundle is not None and container.host_network:
-            current = (
-                facts.releases.manifest if container.bundle == manifest.name else facts.neighbours.get(container.bundle)
-            )
-            held[container.id] = ports_of(current, rank)
+    known = dict(facts.releases.ports) | {rank.digest: tuple(port["number"] for port in rank.ports)}
+    for neighbour in facts.neighbours.values():
+        known |= dict(rank_ports(neighbour.decode()))
+    # Of one of ours that nobody knows the ports of, say after its release was removed by hand, it is enough that it
+    # will be stopped.
+    held = {
+        container.id: known.get(container.rank_digest or "", _ANY if container.bundle in ours else ())
+        for container in running
+        if container.host_network
+    }
     for port in rank.ports:
         number, listener = port["number"], facts.listeners.get(port["number"])
         holder = _holder(number, listener, running, held)
@@ -93,7 +81,7 @@ def _ports(manifest: Manifest, rank: RankEntry, facts: NodeFacts, ours: Collecti
 
 
 def _holder(
-    number: int, listener: Listener | None, running: list[Container], held: Mapping[str, frozenset[int]]
+    number: int, listener: Listener | None, running: list[Container], held: Mapping[str, Collection[int]]
 ) -> Container | None:
     """Return the container that holds a port, as far as it can be known."""
     if listener is not None and listener.container is not None:
@@ -122,7 +110,7 @@ def _unknown(rank: RankEntry, port: Mapping[str, object], listener: Listener, ru
         by = f"by a process of user {listener.uid}" if listener.uid else "by a process of root"
         if suspects and not listener.uid:
             by += f", perhaps in a container on the host's network: {', '.join(suspects)}"
-    show = on(rank, "sudo", "ss", "-ltnp", f"sport = :{port['number']}", terminal=True)
+    show = on(rank, "sudo", "ss", "-ltnp", "sport", "=", f":{port['number']}", terminal=True)
     return Finding(
         "error",
         rank.node,

@@ -1,24 +1,23 @@
 """One real completion of one token: ``/health`` of an engine may answer 200 with a dead worker until the next request.
 
-The request goes through ssh, so that no port of the node need be open to this machine.
+The request is made on the node, so that no port of it need be open to this machine.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
-from http.client import HTTPConnection, HTTPException
-from typing import Any
+from http.client import HTTPException, HTTPResponse
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from sparkc.diagnostics.escape import printable
 from sparkc.errors import SparkcError
 from sparkc.record import dataclass
 from sparkc.runner.group import Group, Member
-from sparkc.runner.processes import Processes
+from sparkc.runner.node_script import node_script
 from sparkc.runner.ssh import last_lines
 
 # The first completion may compile kernels.
@@ -35,6 +34,16 @@ class _Answer:
     body: bytes
 
 
+class _Received:
+    """Bytes that came from a socket, for http.client."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, mode: str) -> io.BytesIO:  # noqa: ARG002 - the socket's signature
+        return io.BytesIO(self._data)
+
+
 class _Unchecked(Exception):  # noqa: N818 - no fault of the engine
     """It cannot be found out whether the engine completes; the text says why."""
 
@@ -49,17 +58,16 @@ def deep_probe(
     """
     asked = [member for member in group.members if member.rank.deep_probe is not None]
     return group.processes.fan_out(
-        {member.number: partial(_probe, _Client(member, group.processes, secrets, seconds)) for member in asked}
+        {member.number: partial(_probe, _Client(member, secrets, seconds)) for member in asked}
     )
 
 
 class _Client:
-    """One rank's HTTP API, through its node."""
+    """One rank's HTTP API, as its node reaches it."""
 
-    def __init__(self, member: Member, processes: Processes, secrets: Mapping[str, str], seconds: float) -> None:
+    def __init__(self, member: Member, secrets: Mapping[str, str], seconds: float) -> None:
         self.member = member
         self.key = next((secrets[name] for name in API_KEYS if secrets.get(name)), None)
-        self._processes = processes
         self._seconds = seconds
 
     def ask(self, host: str, port: int, path: str, body: dict[str, Any] | None = None) -> _Answer:
@@ -69,28 +77,36 @@ class _Client:
             ConnectionRefusedError: nothing listens there.
             SparkcError: it does not answer.
         """
-        headers = {"Connection": "close", "Content-Type": "application/json"}
+        request = self._request(host, port, path, "" if body is None else json.dumps(body))
+        limit = f"{self._seconds:g}"
+        script = node_script("http", HOST=host, PORT=str(port), REQUEST=request, LIMIT=limit)
+        reply = self.member.connection.run(script, timeout=self._seconds + 30)
+        if reply.code == 10:
+            raise ConnectionRefusedError
+        if reply.code == 124:
+            raise self.failed(f"does not answer {path} within {limit} s")
+        return self._parsed(path, reply.sections["answer"])
+
+    def _request(self, host: str, port: int, path: str, content: str) -> str:
+        lines = [
+            f"{'POST' if content else 'GET'} {path} HTTP/1.1",
+            f"Host: {f'[{host}]' if ':' in host else host}:{port}",
+            "Connection: close",
+            "Content-Type: application/json",
+            # json escapes what is not ASCII: characters are bytes.
+            f"Content-Length: {len(content)}",
+        ]
         if self.key is not None:
-            headers["Authorization"] = f"Bearer {self.key}"
-        with self.member.connection.tunnel(host, port) as (socket, process):
-            socket.settimeout(self._seconds)
-            http = HTTPConnection(host, port)
-            http.sock = socket
-            # The socket is all there is: http must not open another when it is closed.
-            http.auto_open = 0
-            try:
-                http.request(
-                    "GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers
-                )
-                response = http.getresponse()
-                return _Answer(response.status, response.read())
-            except TimeoutError:
-                raise self.failed(f"does not answer {path} within {self._seconds:.0f} s") from None
-            except (HTTPException, OSError) as error:
-                self._processes.check()
-                said = _last_words(process)
-                _explain(said)
-                raise self.failed(f"ends the connection without an answer to {path}", said or str(error)) from None
+            lines.append(f"Authorization: Bearer {self.key}")
+        return "\r\n".join([*lines, "", content])
+
+    def _parsed(self, path: str, answer: str) -> _Answer:
+        response = HTTPResponse(cast("Any", _Received(answer.encode())))
+        try:
+            response.begin()
+            return _Answer(response.status, response.read())
+        except HTTPException:
+            raise self.failed(f"ends the connection without a whole answer to {path}", answer) from None
 
     def failed(self, what: str, said: str = "") -> SparkcError:
         """Return the error about this rank."""
@@ -120,16 +136,14 @@ def _probe(client: _Client) -> str | None:
 def _first_answer(client: _Client, port: int) -> tuple[str, _Answer]:
     """Return the address that the API listens on, and its list of models."""
     hosts = ["127.0.0.1", urlsplit(client.member.manifest.client_url or "").hostname, client.member.rank.address]
-    said = ""
     for host in dict.fromkeys(host for host in hosts if host):
         try:
             answer = client.ask(host, port, _MODELS)
-        except ConnectionRefusedError as error:
-            said += f"{error}\n"
+        except ConnectionRefusedError:
             continue
         _judge(client, answer, _MODELS)
         return host, answer
-    raise client.failed(f"refuses connections to its API on port {port}", said)
+    raise client.failed(f"has nothing that listens on port {port}")
 
 
 def _judge(client: _Client, answer: _Answer, path: str) -> None:
@@ -157,20 +171,3 @@ def _model(models: bytes) -> str:
     if not isinstance(name, str):
         raise _Unchecked(f"{_UNCHECKED}: {_MODELS} names no model")
     return name
-
-
-def _last_words(process: subprocess.Popen[bytes]) -> str:
-    """Return what the ssh of a tunnel that ended said."""
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(3)
-        return process.stderr.read().decode(errors="replace") if process.stderr else ""
-    return ""
-
-
-def _explain(said: str) -> None:
-    """Raise what ssh says about a tunnel that was not made, in the words of OpenSSH."""
-    text = said.lower()
-    if "connect failed" in text:
-        raise ConnectionRefusedError(said.strip())
-    if "prohibited" in text or "forwarding request failed" in text:
-        raise _Unchecked(f"{_UNCHECKED}: sshd forwards no ports there (AllowTcpForwarding)")

@@ -90,13 +90,17 @@ class Holder:
 
 @dataclass(frozen=True)
 class Releases:
-    """What a node keeps of one bundle. ``manifest`` is the current release's bundle.json."""
+    """What a node keeps of one bundle. ``manifest`` is the current release's bundle.json.
+
+    ``ports`` maps the digest of every rank in the kept releases to the ports that it holds.
+    """
 
     kept: tuple[Release, ...]
     current: str | None
     previous: str | None
     manifest: bytes | None
     lock: Holder | None
+    ports: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def find(self, digest: str) -> Release | None:
         """Return the kept release with ``digest``, or None."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sparkc.bundle.file_ops import PREFIX, FileOps, walk
+from sparkc.diagnostics.escape import printable, printable_lines
 from sparkc.errors import SparkcError
 from sparkc.record import dataclass
 
@@ -51,11 +52,11 @@ def git_state(folder: Path) -> GitState:
             "git cannot tell whether the bundle is as in HEAD",
             command=f"git -C {folder} ls-tree HEAD",
             exit_code=done.returncode,
-            output=said,
+            output="\n".join(printable_lines(said)),
             hint="mend that, or deploy with --allow-dirty",
         )
     try:
-        return GitState(differs=tuple(_differences(folder, _committed(done.stdout))))
+        return GitState(differs=tuple(map(printable, _differences(folder, _committed(done.stdout)))))
     except OSError as error:
         raise SparkcError(f"cannot read {error.filename or folder}: {error.strerror or error}") from error
 

@@ -66,14 +66,19 @@ class Group:
         return self.processes.fan_out({member.number: partial(ask, member) for member in chosen})
 
 
-def connect(ssh: Ssh, manifest: Manifest) -> Group:
-    """Return the bundle's group, with every node connected that can be."""
+def connect(ssh: Ssh, manifest: Manifest, failed: Mapping[str, SparkcError] | None = None) -> Group:
+    """Return the bundle's group, with every node connected that can be.
+
+    ``failed`` tells, by :attr:`Target.login`, of nodes that are known to be out of reach and not tried again.
+    """
+    failed = failed or {}
     targets = {rank.rank: rank_target(rank) for rank in manifest.ranks}
-    connections = ssh.connect_all(targets.values())
+    connections = ssh.connect_all(target for target in targets.values() if target.login not in failed)
     members = []
     unreached = {}
     for rank in manifest.ranks:
-        connection = connections[targets[rank.rank]]
+        target = targets[rank.rank]
+        connection = failed.get(target.login) or connections[target]
         if isinstance(connection, SparkcError):
             unreached[rank.rank] = connection
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sparkc.errors import SparkcError
 from sparkc.record import dataclass
@@ -59,8 +60,10 @@ def stop_node(connection: Connection, layout: Layout) -> tuple[str, ...]:
     return tuple(_stop(connection, layout).sections["removed"].splitlines())
 
 
-def start(group: Group, progress: Progress) -> None:
+def start(group: Group, progress: Progress, *, back: bool = False) -> None:
     """Start all ranks, wave by wave, each from its release on its node.
+
+    ``back``: it ran before, and gets the secrets that it ran with, not those that its release was given since.
 
     Raises:
         SparkcError: a rank did not start; later waves were not begun, earlier ones run.
@@ -70,7 +73,7 @@ def start(group: Group, progress: Progress) -> None:
     for wave in group.waves:
         for member in wave:
             progress.node(member.node, "starting")
-        all_or_raise(group.each(_start_member, wave), "these ranks did not start")
+        all_or_raise(group.each(partial(_start_member, back=back), wave), "these ranks did not start")
         for member in wave:
             progress.node(member.node, "started")
 
@@ -97,9 +100,11 @@ def _stop(connection: Connection, layout: Layout) -> Reply:
     )
 
 
-def _start_member(member: Member) -> Reply:
+def _start_member(member: Member, *, back: bool) -> Reply:
     layout = member.layout
-    script = node_script("start", BUNDLE=layout.bundle, BASE=layout.base, FOLDER=member.folder)
+    script = node_script(
+        "start", BUNDLE=layout.bundle, BASE=layout.base, FOLDER=member.folder, BACK="yes" if back else ""
+    )
     reply = member.connection.run(script, timeout=_START_SECONDS)
     if reply.code == 0:
         return reply

@@ -88,7 +88,7 @@ def _acquire(
     if "held" in lines:
         holder = parse_lock("\n".join(lines["held"]), 0)
         raise SparkcError(
-            f"{layout.bundle} is locked: {holder.who} (process {holder.pid}) is at work, {holder.doing}",
+            f"{layout.bundle} is locked by {describe(holder, float(lines['now'][0]))}",
             host=connection.target.node,
             hint=f"wait for it to end; if it is certainly dead: sparkc lock release {layout.bundle}",
         )
@@ -109,9 +109,10 @@ def _beat(keeper: subprocess.Popen[bytes], stop: Event) -> None:
 
 def _release(keeper: subprocess.Popen[bytes], connection: Connection, layout: Layout, progress: Progress) -> None:
     ended = None
-    if _tell(keeper, "release"):
-        with suppress(subprocess.TimeoutExpired):
-            ended = keeper.wait(_RELEASE_SECONDS)
+    # One that did not get the lock has ended, or does so now.
+    _tell(keeper, "release")
+    with suppress(subprocess.TimeoutExpired):
+        ended = keeper.wait(_RELEASE_SECONDS)
     end(keeper)
     if ended not in (0, 11, 10):
         node = connection.target.node

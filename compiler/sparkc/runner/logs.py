@@ -132,6 +132,7 @@ class _Reader:
         self._at = 0.0
         self.last_stamp = ""
         self._skipping = ""
+        self._lost = False
         self.ended = False
 
     def begin(self) -> None:
@@ -160,6 +161,11 @@ class _Reader:
             self.remark(log_text(line))
         return True
 
+    def lost(self, why: str) -> None:
+        """Say that the connection was lost."""
+        self._lost = True
+        self.remark(why)
+
     def remark(self, text: str) -> None:
         """Say something about the rank, after what it last said."""
         self._merged.add(LogLine(max(self._at, time.time()), self._number, text, ours=True))
@@ -176,6 +182,9 @@ class _Reader:
         if container == "-":
             self.ended = True
             self.remark("there is no container")
+        elif self._lost:
+            self._lost = False
+            self.remark("connected again")
 
 
 def _read(group: Group, member: Member, selection: Selection, merged: _Merged) -> None:
@@ -187,7 +196,7 @@ def _read(group: Group, member: Member, selection: Selection, merged: _Merged) -
             try:
                 member.connection.stream(_script(member, again), reader.line)
             except SparkcError as error:
-                reader.remark(f"{error.message}{'; trying again' if selection.follow else ''}")
+                reader.lost(f"{error.message}{'; trying again' if selection.follow else ''}")
             if not selection.follow:
                 return
             if not reader.ended:

@@ -25,7 +25,17 @@ def parse_releases(sections: Mapping[str, str], clock: float) -> Releases:
         previous=_linked(links.get("previous", ""), names),
         manifest=manifest.encode() or None,
         lock=parse_lock(sections["lock"], clock) if "lock" in sections else None,
+        ports={digest: ports for name in names for digest, ports in rank_ports(sections.get(f"manifest {name}", ""))},
     )
+
+
+def rank_ports(manifest: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the digest of every rank in a bundle.json with the ports that it holds; nothing for any other text."""
+    try:
+        ranks = json.loads(manifest)["ranks"]
+        yield from [(rank["digest"], tuple(port["number"] for port in rank["ports"])) for rank in ranks]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
 
 
 def parse_lock(text: str, clock: float) -> Holder:

@@ -152,9 +152,11 @@ def _prepare(found: Forecast, wanted: Wanted, progress: Progress) -> None:
         progress.node(member.node, "uploaded")
 
     jobs = {member.number: partial(prepare, member) for member in found.group.members}
-    all_or_raise(
-        found.group.processes.fan_out(jobs), "these nodes could not be prepared; nothing that runs was touched"
-    )
+    try:
+        all_or_raise(found.group.processes.fan_out(jobs), "these nodes could not be prepared")
+    except SparkcError as error:
+        error.message += "; nothing that runs was touched"
+        raise
 
 
 def _switch(found: Forecast, known: tuple[Group, ...], others: tuple[Group, ...], how: How, progress: Progress) -> None:

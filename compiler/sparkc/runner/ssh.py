@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 import shlex
 import shutil
-import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -158,21 +157,9 @@ class Connection:
 
         With ``terminal`` it gets one, as ``ssh -t`` does; without, bytes pass unchanged.
         """
-        tty = ("-o", "RequestTTY=force") if terminal else ()
+        # Quiet: ssh would add a line of its own when a terminal's session ends.
+        tty = ("-o", "RequestTTY=force", "-o", "LogLevel=QUIET") if terminal else ()
         return subprocess.run([*self._ssh(*tty), self.target.host, command], check=False).returncode
-
-    @contextmanager
-    def tunnel(self, host: str, port: int) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
-        """Give a socket to ``host:port`` as the node sees it, and the ssh that carries it and says why it failed.
-
-        An interrupt ends it, which the socket's reader sees as its end.
-        """
-        ours, theirs = socket.socketpair()
-        literal = f"[{host}]" if ":" in host else host
-        argv = [*self._ssh("-W", f"{literal}:{port}"), self.target.host]
-        with ours, theirs, self.processes.start(argv, stdin=theirs.fileno(), stdout=theirs.fileno()) as process:
-            theirs.close()
-            yield ours, process
 
     def rsync_shell(self) -> str:
         """Return rsync's ``--rsh``: this connection."""

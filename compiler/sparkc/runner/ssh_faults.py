@@ -9,7 +9,8 @@ from sparkc.runner.target import Target
 
 def connection_error(target: Target, said: str, doing: str = "") -> SparkcError:
     """Return the error for an ssh that failed, from what it printed; ``doing`` is what was under way."""
-    lines = [line for line in printable_lines(said.strip()) if line.strip()]
+    # ssh ends some of its lines as a terminal in raw mode needs it.
+    lines = [line for line in printable_lines(said.replace("\r\n", "\n").strip()) if line.strip()]
     text = said.lower()
     by_hand = f"ssh {target.login}"
     if "host key verification failed" in text or "remote host identification has changed" in text:

@@ -37,6 +37,11 @@ class Survey:
     nodes: Mapping[str, Seen]
     deployed: Mapping[str, tuple[Manifest, ...]]
 
+    @property
+    def failed(self) -> dict[str, SparkcError]:
+        """Why nodes could not be looked at, by login."""
+        return {login: seen.found for login, seen in self.nodes.items() if isinstance(seen.found, SparkcError)}
+
     def of(self, rank: RankEntry) -> Seen:
         """Return the node of a deployed rank."""
         return self.nodes[rank_target(rank).login]

@@ -64,11 +64,9 @@ def switch(new: Group, running: tuple[Group, ...], back: tuple[Group, ...], how:
         why = None
     else:
         return
-    failure = _failed(new, back, why, how, progress)
-    if why is not None and why.hint and not (started and how.bring_back):
-        # What to type about a group that runs is no help once it is gone.
-        failure.hint = why.hint
-    raise failure
+    # What to type about a group that runs is no help once it is gone.
+    advice = None if why is None or (started and how.bring_back) else why.hint
+    raise _failed(new, back, why, advice, how, progress)
 
 
 def wait(group: Group, how: How, progress: Progress) -> None:
@@ -90,8 +88,13 @@ def wait(group: Group, how: How, progress: Progress) -> None:
             progress.say(f"rank {number}: {answer}")
 
 
-def _failed(new: Group, back: tuple[Group, ...], why: SparkcError | None, how: How, progress: Progress) -> SwitchFailed:
-    """Bring the old groups back and return the whole report."""
+def _failed(
+    new: Group, back: tuple[Group, ...], why: SparkcError | None, advice: str | None, how: How, progress: Progress
+) -> SwitchFailed:
+    """Bring the old groups back and return the whole report.
+
+    ``advice`` is what to type about the cause; where not even the old groups serve, there is something more urgent.
+    """
     cause = "interrupted" if why is None else f"{why.host}: {why.message}" if why.host else why.message
     progress.say(f"{cause}; going back (Ctrl-C again leaves everything as it is)" if how.bring_back else cause)
     name = new.manifest.name
@@ -104,6 +107,7 @@ def _failed(new: Group, back: tuple[Group, ...], why: SparkcError | None, how: H
             hint = f"sparkc status {name}; then sparkc down {name}, or deploy again"
         else:
             outcome, hint = _bring_back(new, back, progress)
+        hint = advice or hint
     except KeyboardInterrupt:
         outcome = f"interrupted again: what runs of {name} now is not known"
         hint = f"sparkc status {name} tells; deploying again, sparkc rollback {name} and sparkc down {name} all work"
@@ -125,7 +129,7 @@ def _bring_back(new: Group, old: tuple[Group, ...], progress: Progress) -> tuple
     progress.phase("go back to what ran before" if old else "stop what was started")
     _stop_all((new,), progress)
     for group in old:
-        start(group, progress)
+        start(group, progress, back=True)
     for group in old:
         wait_until_serving(group, group.manifest.ready_timeout, progress)
     if not old:

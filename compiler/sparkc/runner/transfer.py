@@ -83,8 +83,8 @@ def _rsync(member: Member, folder: Path, incoming: str, current: str | None, *, 
         "--checksum",
         # Paths reach the other side as they are, whatever its shell makes of spaces, ~ or $HOME.
         "--protect-args",
-        "--perms",
-        # Who cloned the repository with which umask must not matter; adopt.sh sets the files' modes.
+        # Who cloned the repository with which umask must not matter. adopt.sh sets the files' modes: with --perms,
+        # rsync would not share an executable file with the current release, since all are sent as 0644.
         "--chmod=D755,F644",
         "--exclude=.sparkc-*",
         "--timeout=30",

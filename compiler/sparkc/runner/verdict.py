@@ -13,7 +13,8 @@ from sparkc.errors import SparkcError
 from sparkc.record import dataclass
 from sparkc.runner.beats import Beat, failed_at, failure, serves, state_words
 
-# A rank without a health check serves once it has run this long.
+# Where no rank of a group has a health check, a rank serves once it has run this long. A rank with one is healthy only
+# when all others have joined it.
 SETTLE_SECONDS = 5.0
 # So long a rank may be out of reach, or its Docker without an answer, before the group is given up.
 LOST_SECONDS = 45.0
@@ -39,6 +40,7 @@ class Board:
     def __init__(self, manifest: Manifest, seconds: float, now: float) -> None:
         self._manifest = manifest
         self._seconds = seconds
+        self._settle = 0.0 if any(rank.health for rank in manifest.ranks) else SETTLE_SECONDS
         self._began = now
         self._lock = Lock()
         self._beats: dict[int, Beat] = {}
@@ -64,7 +66,7 @@ class Board:
             words = failure(beat)
             if words is not None:
                 hint = f"sparkc logs {self._manifest.name} --rank {number}"
-                self._fail(number, _Failure(failed_at(beat) - self._ahead[number], words, hint), now)
+                self._fail(number, _Failure(failed_at(beat, known) - self._ahead[number], words, hint), now)
             if known is None or (known.log, known.state, known.health) != (beat.log, beat.state, beat.health):
                 self._still_since[number] = now
             still = now - self._still_since[number]
@@ -104,7 +106,7 @@ class Board:
 
     def _rank_serves(self, number: int) -> bool:
         beat = self._beats.get(number)
-        return beat is not None and number not in self._away and serves(beat, SETTLE_SECONDS)
+        return beat is not None and number not in self._away and serves(beat, self._settle)
 
     def _leave(self, number: int, why: str, hint: str | None, now: float, wall: float) -> None:
         since, at, _ = self._away.get(number, (now, wall, ""))
@@ -138,7 +140,7 @@ class Board:
         elif beat is None:
             words = "nothing heard yet"
         else:
-            words = "serving" if serves(beat, SETTLE_SECONDS) else state_words(beat)
+            words = state_words(beat)
         return f"{words}; last said: {beat.log}" if beat is not None and beat.log else words
 
 

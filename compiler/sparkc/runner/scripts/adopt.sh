@@ -31,14 +31,19 @@ if [ -n "$INCOMING" ]; then
   old=${RELEASE%/*}/.old-${FOLDER}
   [ ! -e "$RELEASE/$BUNDLE/$FOLDER" ] || mv -T -- "$RELEASE/$BUNDLE/$FOLDER" "$old" || return 10
   mv -T -- "$FOLDER" "$RELEASE/$BUNDLE/$FOLDER" || return 10
-  mv -f -T -- bundle.json "$RELEASE/$BUNDLE/bundle.json" || return 10
+  # mv does not replace a file by another name of it, which the upload may have made of an intact one.
+  rm -f -- "$RELEASE/$BUNDLE/bundle.json" || return 10
+  mv -T -- bundle.json "$RELEASE/$BUNDLE/bundle.json" || return 10
   cd / && rm -rf -- "$INCOMING" "$old"
 fi
 
 section said
 if [ -n "$HAVE_SECRETS" ]; then
   umask 077
+  # What a container was started with stays in .env until the next start, see start.sh.
+  file=$RELEASE/.sparkc-secrets.env
+  [ ! -e "$file" ] || file=$RELEASE/.sparkc-secrets.next
   # printf is bash's own: the text is in no process's arguments.
   printf '%s' "$SECRETS" >"$RELEASE/.sparkc-secrets.new" \
-    && mv -f -T -- "$RELEASE/.sparkc-secrets.new" "$RELEASE/.sparkc-secrets.env" || return 10
+    && mv -f -T -- "$RELEASE/.sparkc-secrets.new" "$file" || return 10
 fi

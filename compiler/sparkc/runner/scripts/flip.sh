@@ -14,4 +14,4 @@ now=$(readlink -- current)
 if [ -n "$now" ] && [ "$now" != "releases/$DIGEST" ]; then
   point previous "$now" || return 10
 fi
-point current "releases/$DIGEST"
+point current "releases/$DIGEST" && rm -f -- "releases/$DIGEST/.sparkc-secrets.old"

@@ -11,7 +11,9 @@ if [ -d "$lock" ]; then
   deadline=$(sed -n 's/^deadline=//p' "$lock/holder" 2>/dev/null)
   # Its keeper holds the file while it lives; a reboot or a kill ends that.
   if [ ! -e "$lock/abandoned" ] && [[ $deadline =~ ^[0-9]+$ ]] && [ "$deadline" -gt "$(date +%s)" ] \
-    && ! flock --nonblock "$lock/holder" true; then
+    && ! flock --shared --nonblock "$lock/holder" true; then
+    section now
+    date +%s
     section held
     cat -- "$lock/holder"
     return 11
@@ -25,16 +27,24 @@ now=$(date +%s)
 printf 'who=%s\npid=%s\ndoing=%s\nsince=%s\ndeadline=%s\n' "$WHO" "$PID" "$DOING" "$now" $((now + BUDGET)) \
   >"$lock/holder" || return 10
 exec 8<"$lock/holder"
-flock --nonblock 8 || return 10
+# A look at the node may be asking at this moment whether the file is held.
+flock --timeout 5 8 || return 10
 exec 9>&-
+
+# mine: whether the lock there is still this one, not one that was taken since somebody released this one by hand.
+# Until the end, nobody else judges that.
+mine() {
+  exec 9>>"$BASE/.lock-guard" && flock --timeout 20 9
+  [ "$lock/holder" -ef /dev/fd/8 ]
+}
 
 section got
 while read -r -t "$PATIENCE" word <&3; do
   if [ "$word" = release ]; then
-    rm -rf -- "$lock"
+    ! mine || rm -rf -- "$lock"
     return 0
   fi
 done
 # The input ended, or there was no word for too long: the sparkc that held the lock is gone.
-printf 'abandoned=1\n' >"$lock/abandoned"
+! mine || printf 'abandoned=1\n' >"$lock/abandoned"
 return 12

@@ -15,6 +15,7 @@ section() {
 }
 
 # compose RELEASE_FOLDER PROJECT ARGUMENT...: Compose on exactly one file, with nothing else deciding.
+# shellcheck disable=SC2329
 compose() {
   local folder=$1 project=$2
   shift 2
@@ -22,5 +23,5 @@ compose() {
     --env-file /dev/null --progress plain "$@"
 }
 
-trap 'code=$?; section "end $code"' EXIT
+trap 'section "end $?"' EXIT
 section begin

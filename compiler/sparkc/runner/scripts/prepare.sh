@@ -6,5 +6,5 @@ for path in "$RELEASES" "${MADE[@]}"; do
   mkdir -p -- "$path" || return 10
 done
 # What a killed upload left; whoever calls this holds the lock.
-rm -rf -- "$RELEASES"/.incoming-* "$RELEASES"/.old-*
+rm -rf -- "$RELEASES"/.incoming-* "$RELEASES"/.old-* "$RELEASES"/*/.sparkc-secrets.n*
 [ -z "$INCOMING" ] || mkdir -p -- "$INCOMING" || return 10

@@ -19,7 +19,7 @@ existing() {
 # describe PATH: its kind, owner and file system, and whether we may write into it, or could make it.
 describe() {
   local kind=none writable=no creatable=no found
-  if [ -d "$1" ]; then kind=directory; elif [ -f "$1" ]; then kind=file; elif [ -e "$1" ]; then kind=other; fi
+  if [ -d "$1" ]; then kind='directory'; elif [ -f "$1" ]; then kind='file'; elif [ -e "$1" ]; then kind='other'; fi
   [ -w "$1" ] && writable=yes
   existing "$1"
   [ -d "$found" ] && [ -w "$found" ] && [ -x "$found" ] && creatable=yes
@@ -45,12 +45,13 @@ answers() {
   [[ $1 =~ ^[0-9A-Fa-f.:]+$ ]] || return
   [[ $1 == *:* ]] && headers=48
   if ping -n -q -c 1 -W 1 "$1" >/dev/null 2>&1; then
-    if [ "$mtu" -gt 1500 ] && ! ping -n -q -c 2 -i 0.2 -W 1 -M do -s "$((mtu - headers))" "$1" >/dev/null 2>&1; then
+    if [ "$mtu" -gt 1500 ] && ! ping -n -q -c 2 -i 0.2 -W 1 -M 'do' -s "$((mtu - headers))" "$1" >/dev/null 2>&1; then
       printf 'narrow\t%s\n' "$1"
     fi
     return
   fi
   # There may be no ping, or a firewall that is against it; a refused connection is an answer as well.
+  # shellcheck disable=SC2016 # the address is that bash's $0
   said=$(timeout 2 bash -c 'exec 3<>"/dev/tcp/$0/22"' "$1" 2>&1) && return
   [[ $said == *refused* ]] || printf 'silent\t%s\n' "$1"
 }
@@ -165,13 +166,16 @@ else
 fi
 printf 'compose\t%s\n' "$(engine compose version --short 2>/dev/null)"
 
-section containers
 containers=
 if [ "${#ids[@]}" -gt 0 ]; then
   # Docker's own names (`Id`, not `ID`) make it look fields up in its JSON, where `Health` may be absent.
   containers=$(engine container inspect --format '{"id":{{json .Id}},"name":{{json .Name}},"image_id":{{json .Image}},"restarts":{{json .RestartCount}},"state":{{json .State}},"image":{{json .Config.Image}},"labels":{{json .Config.Labels}},"network":{{json .HostConfig.NetworkMode}},"ports":{{json .NetworkSettings.Ports}}}' "${ids[@]}" 2>/dev/null)
-  printf '%s\n' "$containers"
+  # One that was removed since is no fault, but no answer at all must not look like no containers.
+  [ -n "$containers" ] || printf 'error\tthe containers cannot be inspected\n'
 fi
+
+section containers
+printf '%s\n' "$containers"
 
 section image
 [ -n "$answering" ] && [ -n "$IMAGE" ] && engine image inspect "$IMAGE" 2>/dev/null
@@ -248,6 +252,9 @@ if [ -n "$BUNDLE" ]; then
   if [ -d "$root/$BUNDLE/lock" ]; then
     section lock
     cat -- "$root/$BUNDLE/lock"/* 2>/dev/null
+    # Its keeper holds the file while it lives: a keeper that was killed, or a reboot, leaves it free.
+    path=$root/$BUNDLE/lock/holder
+    [ -e "$path" ] && flock --shared --nonblock "$path" true && printf 'abandoned=1\n'
   fi
 fi
 

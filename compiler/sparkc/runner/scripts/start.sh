@@ -1,4 +1,5 @@
-# Starts the rank in FOLDER as the Compose project BUNDLE. BASE is the bundle's folder.
+# Starts the rank in FOLDER as the Compose project BUNDLE. BASE is the bundle's folder. BACK: not empty when what ran
+# before is started again.
 # Exit codes: 0 started, 10 the folder is not there, 11 another start does not end, 12 the project holds a foreign
 # container, else Compose's own.
 exec 2>&1
@@ -15,6 +16,14 @@ foreign=$(timeout 60 docker ps --all --filter "label=com.docker.compose.project=
 if [ -n "$foreign" ]; then
   printf '%s\n' "$foreign"
   return 12
+fi
+# A release that gets other secrets keeps the ones it served with until it serves again.
+secrets=${folder%/*/*}/.sparkc-secrets
+if [ -n "$BACK" ]; then
+  [ ! -e "$secrets.old" ] || mv -f -T -- "$secrets.old" "$secrets.env" || return 10
+elif [ -e "$secrets.next" ]; then
+  { [ -e "$secrets.old" ] || [ ! -e "$secrets.env" ] || mv -T -- "$secrets.env" "$secrets.old"; } \
+    && mv -f -T -- "$secrets.next" "$secrets.env" || return 10
 fi
 # Writing is what tells whether our sparkc is still there: if not, this ends here.
 section compose
