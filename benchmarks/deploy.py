@@ -4,8 +4,8 @@
 
 All nodes of the lab share this machine's processors, so what is compared must be waiting, not work: each call of docker
 on a node takes 2 s more, and the engine needs 10 s to load. One round, real ssh, rsync and Docker Engines. Exits with 1
-when the ratio is over its limit. ``--smoke`` only finds out whether everything still runs, in a minute. Where no lab can
-run, says why and exits with 0, or with 1 when SPARKC_REQUIRE_LAB=1.
+when the ratio is over its limit. ``--smoke`` only finds out whether everything still runs, in a minute. Where no lab
+can run, says why and exits with 0, or with 1 when SPARKC_REQUIRE_LAB=1.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ SMOKE = Shape(nodes=4, docker=0.4, loading=5)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--smoke", action="store_true", help="four nodes, shorter times, no limit: does everything run?"
-    )
+    parser.add_argument("--smoke", action="store_true", help="four nodes, no limit: does everything run?")
     smoke = parser.parse_args().smoke
     shape = SMOKE if smoke else FULL
     reason = why_not()
