@@ -24,7 +24,7 @@ from sparkc.runner.query import query
 from sparkc.runner.releases import flip, prune
 from sparkc.runner.secrets import Secrets
 from sparkc.runner.ssh import Ssh
-from sparkc.runner.switch import How, switch, wait
+from sparkc.runner.switch import How, SwitchFailed, switch, wait
 
 _MARGIN_SECONDS = 1800
 
@@ -130,13 +130,31 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Forecast
         else:
             wait(found.group, how, progress)
         progress.phase("finish")
-        try:
-            flip(found.group)
-        except KeyboardInterrupt:
-            # It serves: what is left takes a moment, and is needed for the next command to know it.
-            flip(found.group)
+        _make_current(found.group)
         _prune(found.group, progress)
         return found
+
+
+def _make_current(group: Group) -> None:
+    """Note on the nodes what now serves.
+
+    Raises:
+        SwitchFailed: that did not work on every node.
+    """
+    try:
+        try:
+            flip(group)
+        except KeyboardInterrupt:
+            # It serves: what is left takes a moment, and is needed for the next command to know it.
+            flip(group)
+    except SparkcError as error:
+        name = group.manifest.name
+        raise SwitchFailed(
+            f"{name} is started, but that could not be noted on every node",
+            interrupted=False,
+            output=error.facts,
+            hint="mend that and deploy again, which notes it; until then a rollback may go to another release",
+        ) from error
 
 
 def _prune(group: Group, progress: Progress) -> None:
