@@ -125,8 +125,7 @@ def test_a_lock_whose_holder_is_gone_is_taken_over_aloud(demo, kind):
     assert "the lock of ann@desk (deploying 0123456789ab) is taken over: that sparkc is gone" in said
 
 
-def test_a_keeper_killed_on_the_node_is_told_of(demo):
-    """The deploy goes on, without anything that keeps others away; what it leaves is taken over."""
+def test_a_keeper_killed_on_the_node_ends_the_deploy_before_anything_is_stopped(demo):
     demo.slow_docker(0.3)
     process, said = demo.deploy_until("== upload")
     [keeper] = demo.nodes[0].run(["bash", "-c", _OPENED_BY, f"{LOCK}/holder"]).stdout.split()
@@ -134,13 +133,11 @@ def test_a_keeper_killed_on_the_node_is_told_of(demo):
 
     code, said = end(demo, process, said)
 
-    assert code == 0, said
-    assert "spark-1: the lock could not be released; it counts as abandoned" in said
-    assert demo.serves(demo.new)
-    status = demo.sparkc("lock", "status", "demo").stdout
-    assert f"left behind by {getpass.getuser()}@" in status
-    demo.old = demo.new
-    demo.renew()
+    assert code == 1, said
+    assert "spark-1: the lock is lost" in said
+    assert "== stop what runs" not in said
+    assert demo.serves(demo.old)
+    assert f"left behind by {getpass.getuser()}@" in demo.sparkc("lock", "status", "demo").stdout
     assert "is taken over: that sparkc is gone" in demo.deploy_new().stderr
 
 

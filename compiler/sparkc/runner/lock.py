@@ -28,8 +28,29 @@ _PATIENCE_SECONDS = 45
 _RELEASE_SECONDS = 10.0
 
 
+class Held:
+    """A lock while it is held."""
+
+    def __init__(self, keeper: subprocess.Popen[bytes], node: str) -> None:
+        self._keeper = keeper
+        self._node = node
+
+    def check(self) -> None:
+        """Make sure that the lock is still ours, before something is done that must not be done twice at once.
+
+        Raises:
+            SparkcError: its keeper on the node has ended.
+        """
+        if self._keeper.poll() is not None:
+            raise SparkcError(
+                "the lock is lost: what kept it on the node has ended; nothing that runs was touched",
+                host=self._node,
+                hint="type the same command again, which takes the lock over",
+            )
+
+
 @contextmanager
-def held(connection: Connection, layout: Layout, doing: str, seconds: float, progress: Progress) -> Iterator[None]:
+def held(connection: Connection, layout: Layout, doing: str, seconds: float, progress: Progress) -> Iterator[Held]:
     """Hold the bundle's lock within the block; ``seconds`` is how long it counts at most, should all else fail.
 
     A lock whose holder is gone is taken over, which ``progress`` says.
@@ -52,7 +73,7 @@ def held(connection: Connection, layout: Layout, doing: str, seconds: float, pro
         _acquire(keeper, script, connection, layout, progress)
         # A daemon: an interpreter that dies must not wait for a beat.
         Thread(target=_beat, args=(keeper, stop), daemon=True).start()
-        yield
+        yield Held(keeper, connection.target.node)
     finally:
         stop.set()
         _release(keeper, connection, layout, progress)

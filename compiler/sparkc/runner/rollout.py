@@ -113,7 +113,7 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Forecast
     seconds = _MARGIN_SECONDS + 2 * (how.wait_seconds or 0)
     with ExitStack() as locks:
         progress.phase("look at the nodes")
-        locks.enter_context(held(head.connection, head.layout, wanted.doing, seconds, progress))
+        lock = locks.enter_context(held(head.connection, head.layout, wanted.doing, seconds, progress))
         found = forecast(ssh, wanted)
         if found.failed or found.unchanged:
             return found
@@ -125,6 +125,7 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Forecast
         known = tuple(connect(ssh, manifest) for manifest in deployed(found.looked))
         progress.phase("upload")
         _prepare(found, wanted, progress)
+        lock.check()
         if any(action.kind not in ("none", "wait") for action in found.actions):
             _switch(found, known, others, how, progress)
         else:
