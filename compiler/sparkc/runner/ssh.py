@@ -7,6 +7,7 @@ person (a password, a host key to confirm) fails instead, with the command to ty
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import shutil
 import subprocess
@@ -42,6 +43,9 @@ _OPTIONS = (
 # A master that no session uses ends by itself: also when sparkc was killed and cannot end it.
 _IDLE_SECONDS = 60
 _ANSWER_SECONDS = 60.0
+# A Unix socket's path has about a hundred bytes; a temporary folder of macOS alone takes half of them.
+_SOCKETS = "/tmp"  # noqa: S108 - each run makes a folder of its own there, mode 0700
+_PREFIX = "sparkc-"
 
 
 class Ssh:
@@ -49,8 +53,8 @@ class Ssh:
 
     def __init__(self, processes: Processes) -> None:
         self.processes = processes
-        # A Unix socket's path has about a hundred bytes; a temporary folder of macOS alone takes half of them.
-        self._folder = Path(tempfile.mkdtemp(prefix="sparkc-", dir="/tmp"))
+        _sweep()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_SOCKETS))
         self._open: dict[Target, Connection] = {}
         self._numbers = itertools.count()
 
@@ -190,6 +194,24 @@ class Connection:
             raise connection_error(self.target, f"no answer within {timeout:.0f} s", what) from None
         except FileNotFoundError:
             raise SparkcError("there is no ssh on this machine", hint="install OpenSSH's client") from None
+
+
+def _sweep() -> None:
+    """Remove the socket folders of runs that were killed; their masters end by themselves."""
+    for folder in Path(_SOCKETS).glob(f"{_PREFIX}*-*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _lives(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
 
 
 def _feed(process: subprocess.Popen[bytes], text: str) -> None:
