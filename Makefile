@@ -18,8 +18,9 @@ demo: $(READY)
 	@echo
 	@cat build/demo/*/README.md
 
+# Whole files go to a worker: the tests of a file on the lab share a bundle that serves.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # vLLM itself on nodes of the lab (docs/how-to/real-engine.md). The first run downloads gigabytes.
 test-engine: $(READY)

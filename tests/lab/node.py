@@ -152,7 +152,7 @@ class Node:
 
     def processes(self) -> list[str]:
         """Return the command lines of all processes of the node, of its containers too."""
-        return self.run(["ps", "-eo", "args="]).stdout.splitlines()
+        return self.run(["ps", "-ww", "-eo", "args="]).stdout.splitlines()
 
     # Its user and its programs' behaviour
 

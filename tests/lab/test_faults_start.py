@@ -109,7 +109,7 @@ def worker(demo):
     node = demo.nodes[1]
     [pid] = [
         line.split()[0]
-        for line in node.run(["ps", "-eo", "pid=,args="]).stdout.splitlines()
+        for line in node.run(["ps", "-ww", "-eo", "pid=,args="]).stdout.splitlines()
         if "python3" in line and "vllm serve" in line
     ]
     return pid

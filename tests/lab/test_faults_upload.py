@@ -37,13 +37,13 @@ def demo(deployment):
 
 def servers(node):
     """The processes of rsync on a node: two while it receives."""
-    told = node.run(["ps", "-eo", "pid=,args="]).stdout.splitlines()
+    told = node.run(["ps", "-ww", "-eo", "pid=,args="]).stdout.splitlines()
     return [line.split()[0] for line in told if "rsync --server" in line]
 
 
 def rsync_here(demo):
     """The rsync of the control machine that talks to the second node."""
-    told = demo.lab.run(["ps", "-eo", "pid=,args="]).stdout.splitlines()
+    told = demo.lab.run(["ps", "-ww", "-eo", "pid=,args="]).stdout.splitlines()
     target = f"spark-2:{demo.nodes[1].home}/{BASE}/releases/.incoming"
     return [line.split()[0] for line in told if target in line and line.split()[1] == "rsync"]
 

@@ -21,7 +21,7 @@ def sockets():
 
 def processes(node):
     """What runs on a node, without its kernel's and the tests' own."""
-    lines = node.run(["ps", "-eo", "args="]).stdout.splitlines()
+    lines = node.run(["ps", "-ww", "-eo", "args="]).stdout.splitlines()
     return Counter(line for line in lines if not line.startswith(("ps ", "[", "sshd: /")))
 
 
