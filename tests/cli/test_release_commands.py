@@ -21,7 +21,10 @@ nodes:
   - {{name: spark-b, ssh: spark-b, home: {folder}/spark-b, address: 10.0.0.2}}
 """
 OLD, OLDER, OLDEST, ANCIENT = (letter * 64 for letter in "abcd")
-NOW = int(time.time()) - 3600
+
+
+def hour_ago():
+    return int(time.time()) - 3600
 
 
 class Cluster:
@@ -36,8 +39,9 @@ class Cluster:
     def run(self, *arguments):
         return self.project.run(*arguments)
 
-    def keep(self, digest=None, deployed=NOW, current=False, hosts=("spark-a", "spark-b")):
+    def keep(self, digest=None, deployed=None, current=False, hosts=("spark-a", "spark-b")):
         """Put a release on nodes, with the files of the bundle."""
+        deployed = hour_ago() if deployed is None else deployed
         for host in hosts:
             release = self.nodes.put_release(host, "tiny", digest or self.digest, deployed)
             shutil.copy(self.bundle / "bundle.json", release / "tiny/bundle.json")
@@ -46,9 +50,9 @@ class Cluster:
             if current:
                 self.nodes.link(host, "tiny", "current", digest or self.digest)
 
-    def lock(
-        self, host="spark-a", text=f"who=ann@laptop\npid=7\ndoing=deploying abc\nsince={NOW}\ndeadline=99999999999\n"
-    ):
+    def lock(self, host="spark-a", text=None):
+        if text is None:
+            text = f"who=ann@laptop\npid=7\ndoing=deploying abc\nsince={hour_ago()}\ndeadline=99999999999\n"
         folder = self.nodes.base(host, "tiny") / "lock"
         folder.mkdir(parents=True)
         (folder / "holder").write_text(text)
@@ -65,7 +69,7 @@ def cluster(project, tmp_path_factory, monkeypatch):
 
 def test_releases_are_listed_newest_first_with_what_they_are(cluster):
     cluster.keep(current=True)
-    cluster.keep(OLD, NOW - 100, hosts=("spark-b",))
+    cluster.keep(OLD, hour_ago() - 100, hosts=("spark-b",))
     rank_env = next(
         (cluster.nodes.base("spark-b", "tiny") / "releases").glob(f"{cluster.digest}/tiny/rank-1-*/rank.env")
     )
@@ -151,8 +155,8 @@ def test_what_cannot_be_a_name_reaches_no_node(cluster, name):
 def test_prune_removes_what_is_old_on_all_nodes(cluster):
     cluster.keep(current=True)
     for age, digest in enumerate((OLD, OLDER, OLDEST)):
-        cluster.keep(digest, NOW - 1 - age)
-    cluster.keep(ANCIENT, NOW - 1000, hosts=("spark-b",))
+        cluster.keep(digest, hour_ago() - 1 - age)
+    cluster.keep(ANCIENT, hour_ago() - 1000, hosts=("spark-b",))
 
     done = cluster.run("prune", "tiny")
 
@@ -170,7 +174,7 @@ def test_prune_removes_what_is_old_on_all_nodes(cluster):
 def test_prune_without_a_name_takes_every_bundle_on_the_nodes(cluster):
     cluster.keep(current=True)
     for age in range(4):
-        cluster.nodes.put_release("spark-b", "other", f"{age}" * 64, NOW - age)
+        cluster.nodes.put_release("spark-b", "other", f"{age}" * 64, hour_ago() - age)
 
     done = cluster.run("prune")
 
@@ -197,7 +201,7 @@ def test_prune_does_not_work_beside_a_deploy_that_cannot_be_seen(cluster):
     """The lock is on the node of rank 0."""
     cluster.keep(current=True)
     for age, digest in enumerate((OLD, OLDER, OLDEST)):
-        cluster.keep(digest, NOW - 1 - age)
+        cluster.keep(digest, hour_ago() - 1 - age)
     cluster.nodes.switch_off("spark-a")
 
     done = cluster.run("prune", "tiny")

