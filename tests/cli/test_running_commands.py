@@ -276,6 +276,18 @@ def test_down_names_the_node_that_it_cannot_be_sure_of(cluster, away):
     assert names(cluster.home(other)) == ["bystander"]
 
 
+def test_down_tells_programs(cluster):
+    cluster.nodes.switch_off("spark-b")
+
+    done = cluster.run("down", "tiny", "--json")
+
+    assert done.code == 1
+    told = json.loads(done.out)
+    assert (told["bundle"], told["removed"]) == ("tiny", {"spark-a": ["tiny"]})
+    assert [unknown["node"] for unknown in told["unconfirmed"]] == ["spark-b"]
+    assert json.loads(cluster.run("down", "tiny", "--json").out)["removed"] == {}
+
+
 def test_down_finds_a_container_outside_of_the_group(cluster):
     assert cluster.run("compile", "tiny", "--nodes", "1", "--tp", "1").code == 0
     single = (cluster.folder / "bundle.json").read_text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -32,7 +32,8 @@ _LOCK_SECONDS = 1800.0
 @click.command("down")
 @bundle_argument(required=True)
 @options.inventory
-def command(bundle: str, inventory: str | None) -> int:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, no progress.")
+def command(bundle: str, inventory: str | None, *, as_json: bool) -> int:
     """Stop BUNDLE on all its nodes, in reverse starting order. Works by name when its folder is gone.
 
     Exits with 1 and names the nodes of which it is not certain that nothing runs there any more.
@@ -42,15 +43,15 @@ def command(bundle: str, inventory: str | None) -> int:
       sparkc down minimax-m2-5-awq
     """  # noqa: D301 - \b keeps click from wrapping the example
     try:
-        return _down(bundle, inventory)
+        return _down(bundle, inventory, as_json=as_json)
     except KeyboardInterrupt:
         click.echo(f"a stop that was under way goes on on its node; sparkc status {bundle} shows what runs", err=True)
         raise
 
 
-def _down(bundle: str, inventory: str | None) -> int:
+def _down(bundle: str, inventory: str | None, *, as_json: bool) -> int:
     meant = meant_by(bundle, inventory)
-    with interruptible(), Ssh(Processes()) as ssh, make_progress() as progress:
+    with interruptible(), Ssh(Processes()) as ssh, make_progress(as_json=as_json) as progress:
         progress.phase(f"stop {meant.name}")
         found = survey(ssh, meant.start, meant.name)
         groups = found.deployed.get(meant.name) or ((meant.compiled,) if meant.compiled is not None else ())
@@ -60,6 +61,9 @@ def _down(bundle: str, inventory: str | None) -> int:
         with _locked(ssh, found, meant.name, groups, progress):
             connected = [connect(ssh, manifest, found.failed) for manifest in groups]
             removed, unconfirmed = _stop(ssh, meant.name, connected, others, progress)
+    if as_json:
+        _print_json(meant.name, removed, unconfirmed)
+        return int(bool(unconfirmed))
     for node, names in removed.items():
         click.echo(f"{printable(node)}: {', '.join(map(printable, names))} stopped and removed")
     if unconfirmed:
@@ -70,6 +74,14 @@ def _down(bundle: str, inventory: str | None) -> int:
         )
     click.echo(f"{meant.name} is down" if removed else f"{meant.name} did not run")
     return 0
+
+
+def _print_json(name: str, removed: Mapping[str, tuple[str, ...]], unconfirmed: Mapping[str, SparkcError]) -> None:
+    import json  # only for programs
+
+    unknown = [{"node": node, "message": error.message, "hint": error.hint} for node, error in unconfirmed.items()]
+    data = {"bundle": name, "removed": {node: list(names) for node, names in removed.items()}, "unconfirmed": unknown}
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def _others(found: Survey, meant: Meant, groups: Sequence[Manifest]) -> list[Seen]:
