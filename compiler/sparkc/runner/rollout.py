@@ -16,7 +16,7 @@ from sparkc.runner.facts import NodeFacts
 from sparkc.runner.findings import Finding
 from sparkc.runner.group import Group, Member, connect
 from sparkc.runner.lock import held
-from sparkc.runner.look import look
+from sparkc.runner.look import look_at_all
 from sparkc.runner.preflight import Environments, preflight
 from sparkc.runner.processes import all_or_raise, failures
 from sparkc.runner.progress import Progress
@@ -25,6 +25,7 @@ from sparkc.runner.releases import flip, prune
 from sparkc.runner.secrets import Secrets
 from sparkc.runner.ssh import Ssh
 from sparkc.runner.switch import How, SwitchFailed, switch, wait
+from sparkc.runner.target import rank_target
 
 _MARGIN_SECONDS = 1800
 
@@ -73,20 +74,14 @@ class Forecast:
 
 def forecast(ssh: Ssh, wanted: Wanted) -> Forecast:
     """Look at all nodes at once, with one command each, and return what a roll-out would do. Nothing is changed."""
-    group = connect(ssh, wanted.manifest)
-    facts: dict[int, NodeFacts | SparkcError] = dict(group.unreached)
-    facts.update(
-        ssh.processes.fan_out(
-            {
-                member.number: partial(
-                    look,
-                    member.connection,
-                    query(wanted.manifest, member.rank, wanted.environments.get(member.number)),
-                )
-                for member in group.members
-            }
-        )
-    )
+    ranks = wanted.manifest.ranks
+    queries = {
+        rank.rank: (rank_target(rank), query(wanted.manifest, rank, wanted.environments.get(rank.rank)))
+        for rank in ranks
+    }
+    facts = look_at_all(ssh, queries)
+    failed = {rank_target(rank).login: found for rank in ranks if isinstance(found := facts[rank.rank], SparkcError)}
+    group = connect(ssh, wanted.manifest, failed)
     findings = preflight(
         wanted.manifest,
         facts,
