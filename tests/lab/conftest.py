@@ -1,3 +1,3 @@
-from lab.fixtures import fresh_lab, fresh_lab8, lab, lab8
+from lab.fixtures import demo, deployment, fresh_lab, fresh_lab8, lab, lab8
 
-__all__ = ["fresh_lab", "fresh_lab8", "lab", "lab8"]
+__all__ = ["demo", "deployment", "fresh_lab", "fresh_lab8", "lab", "lab8"]

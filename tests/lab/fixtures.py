@@ -11,6 +11,7 @@ import pytest
 
 from . import cleanup, state
 from .cluster import Lab
+from .deployment import Deployment
 from .requirements import why_not
 from .system import LabError
 
@@ -39,6 +40,21 @@ def fresh_lab8(lab8: Lab) -> Lab:
     """The lab of eight nodes, each as it was when it came up."""
     lab8.reset()
     return lab8
+
+
+@pytest.fixture(scope="module")
+def deployment(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """The demo recipe in a project of its own, on two fresh nodes, for all tests of a file."""
+    lab.reset()
+    return Deployment(lab, tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def demo(deployment: Deployment) -> Iterator[Deployment]:
+    """The demo bundle, serving, with another one compiled."""
+    deployment.renew()
+    yield deployment
+    deployment.slow_docker(0)
 
 
 def need_lab() -> None:

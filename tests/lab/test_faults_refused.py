@@ -22,19 +22,6 @@ _LISTEN = (
 _DEAD_SOCKET = "import socket; socket.socket(socket.AF_UNIX).bind('/run/docker.sock')"
 
 
-@pytest.fixture(scope="module")
-def deployment(lab, tmp_path_factory):
-    lab.reset()
-    return Deployment(lab, tmp_path_factory.mktemp("demo"))
-
-
-@pytest.fixture
-def demo(deployment):
-    """The demo bundle, serving, with another one compiled."""
-    deployment.renew()
-    return deployment
-
-
 def check_refused(demo, fault, *words, deploy=("deploy", "demo")):
     """Deploy with a fault: it is refused in these words, everything is as before, and without the fault it would do."""
     before = demo.containers()

@@ -6,8 +6,6 @@ import time
 
 import pytest
 
-from lab.deployment import Deployment
-
 pytestmark = pytest.mark.lab
 
 # A mod that one of the nodes cannot bear.
@@ -20,19 +18,6 @@ fi
 """
 
 
-@pytest.fixture(scope="module")
-def deployment(lab, tmp_path_factory):
-    lab.reset()
-    return Deployment(lab, tmp_path_factory.mktemp("demo"))
-
-
-@pytest.fixture
-def demo(deployment):
-    """The demo bundle, serving on two nodes."""
-    deployment.renew()
-    return deployment
-
-
 def check_back(demo, code, said, *words):
     """Make sure that a deploy failed, said it in these words, in their order, and that the old bundle serves again."""
     assert code == 1, said
@@ -43,24 +28,6 @@ def check_back(demo, code, said, *words):
     assert "Traceback" not in said
     assert f"what ran before serves again (demo {demo.old['group_digest'][:12]})" in said
     demo.check_serving(demo.old)
-
-
-def deploy_until(demo, begin):
-    """Begin a deploy and return it, with what it printed, when it prints a line that begins so."""
-    process = demo.begin("deploy", "demo", "--yes")
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if line.startswith(begin):
-            return process, said
-    raise AssertionError(f"no line {begin!r}: {''.join(said)}")
-
-
-def end(process, said):
-    """Return the exit code of a deploy and all that it printed."""
-    said = "".join([*said, *process.stdout])
-    process.stdout.close()
-    return process.wait(30), said
 
 
 def test_a_mod_that_fails_on_one_rank(demo):
@@ -127,7 +94,7 @@ def has_joined(demo):
 
 def test_an_engine_that_is_healthy_and_completes_nothing(demo):
     demo.renew({"STUB_READY_AFTER": "2", "STUB_STEP_TIMEOUT": "1", "STUB_BROKEN_FOR": "30"})
-    process, said = deploy_until(demo, "== wait until it serves")
+    process, said = demo.deploy_until("== wait until it serves")
     deadline = time.monotonic() + 10
     while not has_joined(demo):
         assert time.monotonic() < deadline
@@ -138,7 +105,7 @@ def test_an_engine_that_is_healthy_and_completes_nothing(demo):
             break
     send(demo, "CONT")  # or Docker would wait for its whole grace
 
-    code, said = end(process, said)
+    code, said = demo.finish(process, said)
 
     check_back(demo, code, said, "== ask for one token", "demo: spark-1: ", "last lines of rank 0:\n")
 
@@ -177,7 +144,7 @@ def test_a_worker_that_hangs_later(deployment):
 
 
 def test_a_node_that_is_cut_off_during_the_start(demo):
-    process, said = deploy_until(demo, "spark-2: stopped")
+    process, said = demo.deploy_until("spark-2: stopped")
     demo.nodes[1].slow_docker(3)
     for line in process.stdout:
         said.append(line)
@@ -185,7 +152,7 @@ def test_a_node_that_is_cut_off_during_the_start(demo):
             break
     demo.nodes[1].cut("mgmt")
 
-    code, said = end(process, said)
+    code, said = demo.finish(process, said)
     demo.nodes[1].heal()
     demo.nodes[1].slow_docker(0)
 

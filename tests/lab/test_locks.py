@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lab.deployment import BASE, Deployment
+from lab.deployment import BASE
 
 pytestmark = pytest.mark.lab
 
@@ -19,28 +19,6 @@ HOUR = 3600
 LOCK = f"/home/spark/{BASE}/lock"
 # The processes that have a file open.
 _OPENED_BY = 'for fd in /proc/[0-9]*/fd/*; do [ ! "$fd" -ef "$0" ] || echo "${fd%/fd/*}"; done 2>/dev/null'
-
-
-@pytest.fixture(scope="module")
-def deployment(lab, tmp_path_factory):
-    lab.reset()
-    return Deployment(lab, tmp_path_factory.mktemp("demo"))
-
-
-@pytest.fixture
-def demo(deployment):
-    """The demo bundle, serving, with another one compiled."""
-    deployment.renew()
-    yield deployment
-    deployment.slow_docker(0)
-
-
-def end(demo, process, said):
-    """Return the exit code of a deploy and all that it printed; docker is quick again."""
-    demo.slow_docker(0)
-    said = "".join([*said, *process.stdout])
-    process.stdout.close()
-    return process.wait(30), said
 
 
 def check_deployed(demo):
@@ -59,7 +37,7 @@ def test_of_two_commands_one_wins_and_the_other_names_it(demo):
     down = demo.sparkc("down", "demo")
     status = demo.sparkc("lock", "status", "demo")
 
-    code, said = end(demo, first, said)
+    code, said = demo.finish(first, said)
     who = (
         f"locked by {getpass.getuser()}@{socket.gethostname()} (process {first.pid}), "
         f"deploying {demo.new['group_digest'][:12]}, since just now"
@@ -84,7 +62,7 @@ def test_a_lock_taken_away_by_hand_is_free_for_the_next(demo):
     assert released.returncode == 0
     assert f"spark-1: released the lock of {getpass.getuser()}@" in released.stdout
     assert status.stdout == "demo is not locked\n"
-    code, said = end(demo, first, said)
+    code, said = demo.finish(first, said)
     assert code == 0, said
     check_deployed(demo)
 
@@ -131,7 +109,7 @@ def test_a_keeper_killed_on_the_node_ends_the_deploy_before_anything_is_stopped(
     [keeper] = demo.nodes[0].run(["bash", "-c", _OPENED_BY, f"{LOCK}/holder"]).stdout.split()
     demo.nodes[0].run(["kill", "-KILL", keeper.removeprefix("/proc/")])
 
-    code, said = end(demo, process, said)
+    code, said = demo.finish(process, said)
 
     assert code == 1, said
     assert "spark-1: the lock is lost" in said
@@ -150,7 +128,7 @@ def test_the_control_machines_clock_may_be_wrong(demo, first_clock, second_clock
     first, said = demo.deploy_until("== upload", before=("faketime", "-f", first_clock))
 
     second = demo.deploy(before=("faketime", "-f", second_clock))
-    code, said = end(demo, first, said)
+    code, said = demo.finish(first, said)
     status = demo.sparkc("status", "demo", before=("faketime", "-f", second_clock))
 
     assert second.returncode == 1

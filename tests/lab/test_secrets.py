@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.deployment import BASE, Deployment
+from lab.deployment import BASE
 
 pytestmark = pytest.mark.lab
 
@@ -18,12 +18,6 @@ RECIPE = "secrets: [CANARY]\n"
 MARK = "canary-5e1f"
 FIRST = f"""'$HOME ${{X}} {MARK}-1 \\n "# end"""
 SECOND = f"{MARK}-2"
-
-
-@pytest.fixture(scope="module")
-def deployment(lab, tmp_path_factory):
-    lab.reset()
-    return Deployment(lab, tmp_path_factory.mktemp("demo"))
 
 
 @contextmanager

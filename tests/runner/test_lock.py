@@ -13,13 +13,8 @@ import pytest
 
 from sparkc.errors import SparkcError
 from sparkc.runner.facts import Holder
-from sparkc.runner.layout import root_layout
 from sparkc.runner.lock import describe, held
-from sparkc.runner.processes import Processes
-from sparkc.runner.ssh import Ssh
-from sparkc.runner.target import make_target
 from sparkc.runner.unlock import unlock
-from support.local_nodes import LocalNodes
 
 
 class Said:
@@ -36,24 +31,6 @@ class Said:
 
     def say(self, line):
         self.lines.append(line)
-
-
-@pytest.fixture
-def nodes(tmp_path, monkeypatch):
-    made = LocalNodes(tmp_path, "spark-1")
-    monkeypatch.setenv("PATH", made.path)
-    return made
-
-
-@pytest.fixture
-def connection(nodes):
-    with Ssh(Processes()) as ssh:
-        yield ssh.connect(make_target("spark-1", "spark-1", "spark"))
-
-
-@pytest.fixture
-def layout(nodes):
-    return root_layout(str(nodes.home("spark-1")), "demo")
 
 
 @pytest.fixture
@@ -106,7 +83,8 @@ def test_it_is_released_whatever_ends_the_block(connection, layout, folder, erro
 
 def test_the_lock_of_a_killed_sparkc_is_taken_over_aloud(nodes, connection, layout, folder):
     code = (
-        "import sys, time; sys.path.insert(0, sys.argv[1]); from test_lock import *\n"
+        "import sys, time; sys.path.insert(0, sys.argv[1]); from test_lock import Said, held\n"
+        "from conftest import Processes, Ssh, make_target, root_layout\n"
         "with Ssh(Processes()) as ssh, held(ssh.connect(make_target('spark-1', 'spark-1', 'spark')),\n"
         "        root_layout(sys.argv[2], 'demo'), 'deploying abc', 600, Said()):\n"
         "    print('held', flush=True); time.sleep(60)\n"

@@ -9,36 +9,14 @@ import pytest
 
 from sparkc.errors import SparkcError
 from sparkc.runner.group import Group, Member
-from sparkc.runner.layout import root_layout
 from sparkc.runner.processes import Processes
 from sparkc.runner.release_list import kept_releases
 from sparkc.runner.releases import flip, prune, read_manifest
 from sparkc.runner.secrets import Secrets
-from sparkc.runner.ssh import Ssh
-from sparkc.runner.target import make_target
 from sparkc.runner.transfer import give_secrets, prepare
-from support.local_nodes import LocalNodes
 from support.node_facts import NOW, manifest, node, rank, release, releases
 
 OLD, OLDER, OLDEST, ANCIENT, NEVER = (letter * 64 for letter in "abcd9")
-
-
-@pytest.fixture
-def nodes(tmp_path, monkeypatch):
-    made = LocalNodes(tmp_path, "spark-1")
-    monkeypatch.setenv("PATH", made.path)
-    return made
-
-
-@pytest.fixture
-def connection(nodes):
-    with Ssh(Processes()) as ssh:
-        yield ssh.connect(make_target("spark-1", "spark-1", "spark"))
-
-
-@pytest.fixture
-def layout(nodes):
-    return root_layout(str(nodes.home("spark-1")), "demo")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from sparkc.bundle.load import parse_manifest
@@ -125,28 +125,32 @@ def roll_out(ssh: Ssh, wanted: Wanted, how: How, progress: Progress) -> Forecast
             _switch(found, known, others, how, progress)
         else:
             wait(found.group, how, progress)
-        progress.phase("finish")
-        _make_current(found.group)
-        _prune(found.group, progress)
+        _finish(found.group, progress)
         return found
 
 
-def _make_current(group: Group) -> None:
-    """Note on the nodes what now serves.
+def _finish(group: Group, progress: Progress) -> None:
+    """Note on the nodes what now serves, and remove old releases. A Ctrl-C comes too late to undo anything here.
 
     Raises:
-        SwitchFailed: that did not work on every node.
+        SwitchFailed: it could not be noted on every node.
     """
     try:
-        try:
-            flip(group)
-        except KeyboardInterrupt:
-            # It serves: what is left takes a moment, and is needed for the next command to know it.
-            flip(group)
+        progress.phase("finish")
+        _make_current(group)
+    except KeyboardInterrupt:
+        # It takes a moment, and the next command needs it.
+        _make_current(group)
+    with suppress(KeyboardInterrupt):
+        _prune(group, progress)
+
+
+def _make_current(group: Group) -> None:
+    try:
+        flip(group)
     except SparkcError as error:
-        name = group.manifest.name
         raise SwitchFailed(
-            f"{name} is started, but that could not be noted on every node",
+            f"{group.manifest.name} is started, but that could not be noted on every node",
             interrupted=False,
             output=error.facts,
             hint="mend that and deploy again, which notes it; until then a rollback may go to another release",

@@ -96,11 +96,11 @@ def _failed(
     ``advice`` is what to type about the cause; where not even the old groups serve, there is something more urgent.
     """
     cause = "interrupted" if why is None else f"{why.host}: {why.message}" if why.host else why.message
-    progress.say(f"{cause}; going back (Ctrl-C again leaves everything as it is)" if how.bring_back else cause)
     name = new.manifest.name
     logs: Mapping[int, tuple[str, ...] | SparkcError] = {}
     more = ""
     try:
+        progress.say(f"{cause}; going back (Ctrl-C again leaves everything as it is)" if how.bring_back else cause)
         logs = last_logs(new, _LOG_LINES) if why is not None else {}
         if not how.bring_back:
             outcome = f"{name} is left as it is on every node, for study"

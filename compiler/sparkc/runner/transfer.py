@@ -20,6 +20,8 @@ from sparkc.runner.ssh_faults import connection_error
 _UPLOAD_SECONDS = 600.0
 # rsync's own codes: 12 is a broken stream, 20 a signal, 30 and 35 time-outs, 255 what ssh gives.
 _CONNECTION_CODES = (12, 20, 30, 35, 255)
+# Whose own words tell another cause than the connection: it broke since the other side ended.
+_OTHER_CAUSES = ("No space left", "protect-args", "command not found")
 
 
 def upload(member: Member, folder: Path, current: str | None, secrets: Secrets, *, noisy: bool) -> None:
@@ -106,7 +108,7 @@ def _rsync(member: Member, folder: Path, incoming: str, current: str | None, *, 
     if done.code == 0:
         return
     said = done.stderr.decode(errors="replace")
-    if done.code in _CONNECTION_CODES and "No space left" not in said and "protect-args" not in said:
+    if done.code in _CONNECTION_CODES and not any(cause in said for cause in _OTHER_CAUSES):
         raise connection_error(connection.target, said, "upload")
     raise SparkcError(
         "the upload failed",
